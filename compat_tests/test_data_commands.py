@@ -18,6 +18,7 @@ from compat_tests.brokers import ROOT, Broker, KafkaBroker, OldKafkaBroker
 from compat_tests.confluent import create_topic
 from compat_tests.ports import free_port
 from compat_tests.spark.schema_registry import FakeRegistry
+from kafkacompat import testing
 from kafkacompat.cli import main
 
 COUNT = 3000
@@ -73,6 +74,17 @@ def test_bad_input(commands: Commands, name: str, tmp_path: Path) -> None:
 
 def test_doctor(commands: Commands) -> None:
     examine(commands)
+
+
+def test_old_brokers() -> None:
+    """A producer does without what the broker lacks, and the doctor names a broker that cannot list its versions."""
+    with testing.broker(releases=["0.8.2", "0.10.0"]) as kafka:
+        server = ("--bootstrap-server", kafka.release("0.10.0"))
+        done = CliRunner().invoke(main, ["produce", "t", *server], input="value\n")
+        assert (done.exit_code, done.stderr) == (0, "1 record acknowledged\n")
+        assert CliRunner().invoke(main, ["consume", "t", *server]).stdout == "value\n"
+        done = CliRunner().invoke(main, ["doctor", kafka.release("0.8.2")])
+        assert (done.exit_code, "is a Kafka broker older than 0.10" in done.stdout) == (1, True)
 
 
 @pytest.mark.compare
@@ -230,7 +242,11 @@ def examine(commands: Commands) -> None:
     stages = ["resolve", "connect", "versions", "advertised", "topic", "produce", "consume", "clock", "delete"]
     assert [verdict["stage"] for verdict in verdicts] == stages
     assert {verdict["outcome"] for verdict in verdicts} == {"ok"}
-    releases = {"kafkacompat": "it serves clients of every release", "kafka": "Kafka 4.3", "kafka-3.9": "Kafka 3.9"}
+    releases = {
+        "kafkacompat": "it serves clients of every release",
+        "kafka": "the versions of Kafka 4.3",
+        "kafka-3.9": "the versions of Kafka 3.9",
+    }
     assert releases[commands.broker.kind] in verdicts[2]["text"]
     topics = CliRunner().invoke(main, ["topics", "list", *commands.connection]).stdout
     assert "kafkacompat-doctor-" not in topics

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,7 @@ from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.waiting import until
 from kafkacompat.cli import main
 from kafkacompat.wire.apis.produce import ProduceResponse
+from kafkacompat.wire.apis.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 ATTRIBUTES_POSITION, IS_TRANSACTIONAL = 21, 0x10
 PRODUCE_VERSION = 9
@@ -70,6 +72,8 @@ def commands_on_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
         "authorizer.class.name": authorizer,
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
         **PROPERTIES,
     }
     with request.param(tmp_path / "node", properties) as broker:
@@ -83,6 +87,8 @@ def test_commands_on_this_broker(commands: Commands) -> None:
 @pytest.mark.compare
 def test_commands_on_kafka(commands_on_kafka: Commands) -> None:
     administer(commands_on_kafka)
+    if commands_on_kafka.broker.kind == KafkaBroker.kind:
+        see_a_share_group(commands_on_kafka)
 
 
 def administer(commands: Commands) -> None:
@@ -165,6 +171,28 @@ def see_members(commands: Commands) -> None:
         sentence = commands.refuse("groups", "reset", "billing", "--topic", "orders", "--to-latest")
         assert "the group billing has members" in sentence
         consumer.close()
+
+
+def see_a_share_group(commands: Commands) -> None:
+    """Become a member of a share group, which this broker does not serve."""
+    joining = ShareGroupHeartbeatRequest(
+        group_id="shared", member_id=str(UUID(int=1)), subscribed_topic_names=["orders"]
+    )
+    with RawClient(commands.broker.port) as client:
+
+        def has_partitions() -> bool:
+            answer = client.call(joining, ShareGroupHeartbeatResponse, 1)
+            if answer.error_code:
+                return False
+            joining.member_epoch = answer.member_epoch
+            (member,) = commands.read("groups", "describe", "shared")[0]["members"]
+            return [row["partition"] for row in member["partitions"]] == [0, 1, 2]
+
+        until(has_partitions)
+        (described,) = commands.read("groups", "describe", "shared")
+        assert (described["type"], described["state"], described["assignor"]) == ("share", "Stable", "simple")
+        assert [row["partition"] for row in described["offsets"]] == [0, 1, 2]
+        assert "is of the type share" in commands.refuse("groups", "reset", "shared", "--all-topics", "--to-latest")
 
 
 def use_configs(commands: Commands) -> None:

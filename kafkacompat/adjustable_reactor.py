@@ -27,9 +27,9 @@ from kafkacompat.timers import SteadyClock
 
 log = logging.getLogger(__name__)
 
-EXACT_JUMPS = 300
-MOST_JUMPS = 600
-"""Jumps of one advance: those of a day are five minutes long where calls are due all the time."""
+EXACT_JUMPS = 120
+MOST_JUMPS = 240
+"""Jumps of one advance: those of a day are twelve minutes long where calls are due all the time."""
 MOST_TURNS = 8
 """Turns after the calls of one time in which connections are busy: clients of other processes may never be quiet."""
 MOST_DUE_TURNS = 10_000

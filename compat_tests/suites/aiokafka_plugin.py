@@ -24,6 +24,8 @@ from kafkacompat.testing.releases import find_release_name
 USERS = (("admin", "admin"), ("test", "test"), ("test2", "test2"))
 CERTIFICATES = Path("tests/ssl_cert")
 SERVER = "server"
+TIMEOUT_S = 45
+"""Time for one test, which is 120 s with a container."""
 PORTS = {
     "PLAINTEXT": "ADVERTISED_PORT",
     "SSL": "ADVERTISED_SSL_PORT",
@@ -119,10 +121,11 @@ def build_docker() -> dict[str, Any]:
 
 
 def pytest_configure() -> None:
-    """Pytest: make the certificates, and leave Kerberos out, whose tests are deselected."""
+    """Pytest: make the certificates, limit the time of tests, and leave Kerberos out, whose tests are deselected."""
     make_certificates()
     helpers: Any = import_module("tests._testutil")
     helpers.KerberosUtils.create_keytab = lambda *arguments: None
+    helpers.KafkaIntegrationTestCase.TEST_TIMEOUT = TIMEOUT_S
 
 
 sys.modules.update(build_docker())

@@ -7,12 +7,13 @@ import struct
 from collections.abc import Callable, Iterable
 from functools import partial
 from random import SystemRandom
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkacompat.cli.command_config import ClientSecurity
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Request, Response
@@ -134,7 +135,10 @@ class BlockingConnection:
             while request is not None:
                 is_handshake = isinstance(request, SaslHandshakeRequest)
                 kind = SaslHandshakeResponse if is_handshake else SaslAuthenticateResponse
-                request = authentication.receive(self.request(request, kind))
+                answer: Any = self.request(request, kind)
+                if is_handshake and answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+                    raise NoResponseError("the listener has no SASL, so name another security.protocol or another port")
+                request = authentication.receive(answer)
         except LoginError as problem:
             raise NoResponseError(str(problem)) from None
 

@@ -28,6 +28,8 @@ class TlsStream:
             tls.check_host(self._session, host)
         except TlsError as problem:
             raise self._fail(problem) from None
+        except ConnectionResetError:
+            raise ConnectionError(_CLOSED) from None
 
     def sendall(self, data: bytes) -> None:
         """Send bytes; raises OSError."""

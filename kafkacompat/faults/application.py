@@ -64,7 +64,7 @@ class FaultApplication:
         rule = self._tools.faults.choose(facts)
         if rule is None:
             return self._carry_out() if self._may_damage_records else self._dispatch()
-        log.info("Fault %s: %s v%d of client %s", rule.action, facts.api, facts.version, facts.client_id)
+        log.info("Fault %s: %s v%d of client %r", rule.action, facts.api, facts.version, facts.client_id)
         self._rule = rule
         return _STARTS.get(rule.action, FaultApplication._carry_out)(self)
 
@@ -98,12 +98,12 @@ class FaultApplication:
             rest = select(body, version, lambda key, partition: not covers(key, partition))
         rejection = reject_request(rejected, version, rule.error, by_topic=rule.has_targets)
         if rest is None or next(list_topics(rest, version), None) is None:
-            return self._respond_later(rejection, self._keep)
+            return self._respond_later(rejection, self._send_rejection)
         incoming.body = rest
 
         async def add_rejection(response: Any) -> Any:
             if response is None:
-                return self._change_nothing()
+                return self._answer_nothing()
             response = decode_response(response, self._declared, version)
             merge(response, rejection)
             return response
@@ -135,19 +135,19 @@ class FaultApplication:
 
     async def _change(self, response: Any) -> Any:
         if response is None and self._rule.action in ("error", "duplicate"):
-            return self._change_nothing()
+            return self._answer_nothing()
         return await _CHANGES[self._rule.action](self, response)
 
-    def _change_nothing(self) -> None:
-        """Answer a Produce with acks=0, which has no response: Kafka closes the connection for an error."""
+    def _answer_nothing(self) -> None:
+        """Answer a Produce with acks=0, which has no response; for an error the connection is closed, as Kafka does it."""
         if self._rule.action == "error":
             raise UnanswerableError("a rule of faults rejects a Produce with acks=0")
 
-    async def _keep(self, response: Any) -> Any:
+    async def _send_rejection(self, response: Any) -> Any:
         request: Any = self._incoming.body
-        return self._change_nothing() if getattr(request, "acks", 1) == 0 else response
+        return self._answer_nothing() if getattr(request, "acks", 1) == 0 else response
 
-    async def _keep_all(self, response: Any) -> Any:
+    async def _keep(self, response: Any) -> Any:
         return response
 
     async def _refuse(self, response: Any) -> Any:
@@ -161,7 +161,7 @@ class FaultApplication:
         response = decode_response(response, self._declared, self._version)
         version = self._version if self._incoming.body is not None else 0
         covers = self._reader.build_covers(rule) if rule.has_targets else None
-        if self._incoming.api_key == FETCH:
+        if self._incoming.api_key == FETCH and not response.error_code:
             self._name_partitions(response)
         patch_response(response, version, rule.error, covers, by_partition=rule.partition is not None)
         return response
@@ -185,7 +185,7 @@ class FaultApplication:
         rule = self._tools.faults.choose_records(self._reader.read_records(response))
         if rule is None:
             return response
-        log.info("Fault %s: Fetch v%d of client %s", rule.action, self._version, self._incoming.client_id)
+        log.info("Fault %s: Fetch v%d of client %r", rule.action, self._version, self._incoming.client_id)
         await self._wait(rule, response)
         covers, damage = self._reader.build_covers(rule), RECORD_DAMAGE[rule.action]
         for topic in list_topics(response, self._version):
@@ -266,7 +266,7 @@ _STARTS: dict[str, Callable[[FaultApplication], Answer]] = {
 """The actions that do not simply carry out the request and change its response."""
 
 _CHANGES: dict[str, Callable[[FaultApplication, Any], Awaitable[Any]]] = {
-    "delay": FaultApplication._keep_all,
+    "delay": FaultApplication._keep,
     "error": FaultApplication._write_error,
     "drop": FaultApplication._lose,
     "disconnect": FaultApplication._refuse,

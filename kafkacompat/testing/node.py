@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WILDCARD_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 CLIENT_ID = "kafkacompat.testing"
+CLOSING_TURNS = 3
 HELPER = Principal("Helper", CLIENT_ID)
 """The user of the helpers, a superuser; no client can authenticate itself as one, since clients are of the kind User."""
 
@@ -35,7 +36,7 @@ class Node:
     """A broker that can start again on what it has left.
 
     *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
-    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end. *faults* are the
+    node; None means memory. ``left_open`` are the clients that were connected at the end. *faults* are the
     rules of the test.
     """
 
@@ -110,10 +111,13 @@ class Node:
         broker, self._broker, self._dispatcher = self._broker, None, None
         if broker is not None:
             await broker.abandon()
+            # Twisted closes the sockets of aborted connections in its next turns.
+            for _ in range(CLOSING_TURNS):
+                await deferLater(self._reactor, 0)
             self.clock.kill()
 
-    async def end(self) -> None:
-        """End the broker at the end of its test, if it runs: clients that are still connected are not waited for."""
+    async def disconnect_clients(self) -> None:
+        """Note the clients that are connected at the end of a test, and disconnect them."""
         if self._broker is None:
             return
         server = self._broker.server
@@ -126,11 +130,6 @@ class Node:
             await deferLater(self._reactor, 0)
             server.abort()
             await deferLater(self._reactor, 0)
-        if self.folder is not None or "zookeeper.connect" not in self._properties:
-            await self.stop()
-        else:
-            # Nothing of a cluster in memory has to be handed over.
-            await self.kill()
 
     async def request(self, request: Request, version: int | None = None) -> Any:
         """Return the broker's response to a request of a helper, in the highest version if none is given."""

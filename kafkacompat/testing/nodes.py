@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.metadata.image import NO_LEADER
@@ -55,8 +56,14 @@ class Nodes:
 
     async def end(self) -> None:
         """Stop all brokers at the end of their test."""
-        for node in reversed(self.by_id.values()):
-            await node.end()
+        nodes = list(self.by_id.values())
+        for node in nodes:
+            await node.disconnect_clients()
+        if all(node.folder is None for node in nodes) and len(nodes) > 1:
+            # Nothing of a cluster in memory has to be handed over.
+            await gatherResults([Deferred.fromCoroutine(node.kill()) for node in nodes])
+        for node in reversed(nodes):
+            await node.stop()
 
     def find_topic(self, name: str) -> TopicImage | None:
         """Return a topic as a broker knows it; None if it does not exist."""

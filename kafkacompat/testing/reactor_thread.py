@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -158,6 +159,8 @@ def get_reactor_thread() -> ReactorThread:
     global _shared
     with _starting:
         if _shared is None:
+            # Where the program configures no log, Python would print warnings: brokers of tests are killed on purpose.
+            logging.getLogger("kafkacompat").addHandler(logging.NullHandler())
             atexit.register(_stop_shared)
             os.register_at_fork(after_in_child=_forget_parent)
         if _shared is None or not _shared.is_usable:

@@ -14,7 +14,7 @@ from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.web.errors import explain
 from kafkacompat.web.topics import PartitionState, find_offsets
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafkacompat.wire.batch_header import read_header, split_batches
+from kafkacompat.wire.batch_header import BatchHeader, read_header, split_batches
 from kafkacompat.wire.batch_records import Record, read_records
 from kafkacompat.wire.primitives import MalformedError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_PARTITIONS = 50
 """Partitions that a page reads."""
 MAX_BYTES = 4 << 20
-"""Bytes that a page reads of all partitions together."""
+"""Bytes that a page reads of all partitions together, and the most that it decompresses, but for the last batch."""
 MAX_BATCH_BYTES = 8 << 20
 """The largest batch that is decoded, and the most that it may decompress to."""
 MAX_RECORDS = 20_000
@@ -91,6 +91,13 @@ class PartitionRead:
     end: int
 
 
+class Budget(NamedTuple):
+    """Bytes that may be read, and records that may be walked over."""
+
+    size_bytes: int
+    records: int
+
+
 class MessagePage(NamedTuple):
     """Messages, the reads of the partitions, and a sentence for each partition that was not read."""
 
@@ -100,11 +107,15 @@ class MessagePage(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The messages of some batches that a selection accepts; ``end`` is the offset after the last batch that was decoded."""
+    """The messages of some batches that a selection accepts.
+
+    ``end`` is the offset after the last record that was walked over; ``size_bytes`` are those of keys, values and headers.
+    """
 
     messages: list[Message]
     end: int
     walked: int
+    size_bytes: int
 
 
 RunInThread = Callable[..., "Deferred[Any]"]
@@ -138,11 +149,31 @@ class MessageReader:
         messages: list[Message] = []
         reads: list[PartitionRead] = []
         for number, position in enumerate(positions):
-            share = max(self._bytes_left // (len(positions) - number), 1)
-            messages += await self._read_partition(position, selection, share)
+            if self._bytes_left <= 0:
+                self._notes.append(
+                    f"{number} of {len(positions)} partitions have more bytes than a page reads: choose one to read another"
+                )
+                break
+            messages += await self._read_partition(position, selection, self._share_budget(len(positions) - number))
             reads.append(position)
-        messages.sort(key=lambda message: (message.timestamp_ms, message.offset), reverse=selection.is_from_end)
+        # Timestamps may be out of order within a partition, whose order is that of the offsets.
+        by_time = len(reads) > 1
+        messages.sort(
+            key=lambda message: (message.timestamp_ms if by_time else 0, message.offset), reverse=selection.is_from_end
+        )
+        self._note_unread(reads, selection, len(messages))
         return MessagePage(messages[: selection.size], reads, self._notes)
+
+    def _share_budget(self, partitions: int) -> Budget:
+        """Return the part of what is left for the next one of this many partitions."""
+        return Budget(max(self._bytes_left // partitions, 1), max(self._records_left // partitions, 1))
+
+    def _note_unread(self, reads: list[PartitionRead], selection: Selection, count: int) -> None:
+        """Say where a search with too few results has ended before the end."""
+        unread = sum(1 for read in reads if read.end < read.limit)
+        if selection.is_filtered and count < selection.size and unread:
+            where = "the partition" if len(reads) == 1 else f"{unread} partitions"
+            self._notes.append(f"the search has not reached the end of {where}: continue at the offsets below")
 
     async def _find_positions(self, partitions: list[PartitionState], selection: Selection) -> list[PartitionRead]:
         """Return where to begin in each partition that is not empty."""
@@ -164,35 +195,39 @@ class MessageReader:
             positions.append(PartitionRead(partition.index, start, limit, begin, begin))
         return positions
 
-    async def _read_partition(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
+    async def _read_partition(self, position: PartitionRead, selection: Selection, budget: Budget) -> list[Message]:
         """Read one partition; the newest messages are read from nearer to the end if the way there is too long."""
         while True:
             if selection.is_from_end:
                 # Each attempt takes half of what is left, as the next ones are shorter.
-                max_bytes = max(max_bytes // 2, 1)
-            messages = await self._read_forward(position, selection, max_bytes)
+                budget = Budget(max(budget.size_bytes // 2, 1), max(budget.records // 2, 1))
+            messages = await self._read_forward(position, selection, budget)
             distance = position.limit - position.begin
-            if not selection.is_from_end or position.end >= position.limit or distance <= 1 or self._records_left <= 0:
+            if not selection.is_from_end or position.end >= position.limit or distance <= 1:
                 break
             position.begin = position.end = position.limit - max(distance // 4, 1)
         return messages[-selection.size :] if selection.is_from_end else messages[: selection.size]
 
-    async def _read_forward(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
+    async def _read_forward(self, position: PartitionRead, selection: Selection, budget: Budget) -> list[Message]:
         """Read from the beginning of a position on, and note how far that came."""
         messages: list[Message] = []
-        while position.end < position.limit and self._records_left > 0 and max_bytes > 0:
+        max_bytes, max_records = budget
+        while position.end < position.limit and max_records > 0 and max_bytes > 0:
             region = await self._fetch(position, max_bytes)
             if region is None:
                 break
             try:
                 size_bytes = len(region) if isinstance(region, bytes) else region.size_bytes
-                decoded = await self._decode(region, position, selection, max_bytes)
+                decoded = await self._decode(region, position, selection, Budget(max_bytes, max_records))
             finally:
                 if isinstance(region, FileRegion):
                     region.release()
+            max_records -= decoded.walked
             self._records_left -= decoded.walked
-            max_bytes -= size_bytes
-            self._bytes_left -= size_bytes
+            # A few bytes may decompress to many.
+            used_bytes = max(size_bytes, decoded.size_bytes)
+            max_bytes -= used_bytes
+            self._bytes_left -= used_bytes
             messages += decoded.messages
             if decoded.end <= position.end:
                 break
@@ -202,16 +237,13 @@ class MessageReader:
         return messages
 
     async def _decode(
-        self, region: bytes | FileRegion, position: PartitionRead, selection: Selection, max_bytes: int
+        self, region: bytes | FileRegion, position: PartitionRead, selection: Selection, budget: Budget
     ) -> Decoded:
         try:
-            most = max(max_bytes, MAX_BATCH_BYTES)
-            decoded: Decoded = await self._run(
-                decode_region, region, most, position.index, position.end, selection, self._records_left
-            )
+            decoded: Decoded = await self._run(decode_region, region, position, selection, budget)
         except (OSError, MalformedError) as problem:
             self._notes.append(f"partition {position.index} cannot be read from offset {position.end} on: {problem}")
-            return Decoded([], position.end, 0)
+            return Decoded([], position.end, 0, 0)
         return decoded
 
     async def _fetch(self, position: PartitionRead, max_bytes: int) -> bytes | FileRegion | None:
@@ -223,45 +255,57 @@ class MessageReader:
         if data.error_code:
             self._notes.append(explain(data.error_code, f"partition {position.index}")[1])
             return None
+        # The end of a follower's log may lie after what consumers may read.
+        position.limit = min(position.limit, data.high_watermark)
         region: bytes | FileRegion = data.records
         return None if isinstance(region, bytes) and not region else region
 
 
-def decode_region(
-    region: bytes | FileRegion, most_bytes: int, partition: int, begin: int, selection: Selection, most_records: int
-) -> Decoded:
-    """Decode batches until *most_records* are walked over; raises OSError and MalformedError. [disk]"""
+def decode_region(region: bytes | FileRegion, position: PartitionRead, selection: Selection, budget: Budget) -> Decoded:
+    """Decode batches from the end of *position* on; the last one may exceed the budget. [disk]
+
+    Raises OSError and MalformedError.
+    """
+    most_bytes = max(budget.size_bytes, MAX_BATCH_BYTES)
     data = region[:most_bytes] if isinstance(region, bytes) else region.pread(0, most_bytes)
+    index, begin = position.index, position.end
     messages: list[Message] = []
-    end, walked = begin, 0
-    batches = list(split_batches(data))
-    if not batches and data:
-        header = read_header(data)
-        note = f"a batch of {header.size_bytes} bytes is too large for this page"
-        return Decoded(
-            [Message(partition, header.base_offset, header.max_timestamp, None, note)], header.last_offset + 1, 0
-        )
-    for batch in batches:
+    end, walked, size_bytes = begin, 0, 0
+    for batch in split_batches(data):
+        if walked >= budget.records or size_bytes >= budget.size_bytes:
+            return Decoded(messages, end, walked, size_bytes)
         header = read_header(batch)
-        if walked >= most_records:
-            break
         end = header.last_offset + 1
         if header.is_control:
             continue
+        note = "transactional" if header.is_transactional else ""
         try:
             for record in read_records(batch, MAX_BATCH_BYTES):
+                size_bytes += _measure(record)
+                if record.offset < begin:
+                    continue
                 walked += 1
-                if record.offset >= begin and selection.accepts(record):
-                    messages.append(Message(partition, record.offset, record.timestamp, record, _describe(header)))
-                if walked >= most_records:
-                    # The batch is not finished: the next page begins within it.
+                if selection.accepts(record):
+                    messages.append(Message(index, record.offset, record.timestamp, record, note))
+                if walked >= budget.records:
+                    # The batch may go on: the next page begins within it.
                     end = record.offset + 1
                     break
         except MalformedError as problem:
-            note = f"the batch at offset {header.base_offset} cannot be decoded: {problem}"
-            messages.append(Message(partition, header.base_offset, header.max_timestamp, None, note))
-    return Decoded(messages, end, walked)
+            messages.append(_skip_batch(index, header, f"cannot be decoded: {problem}"))
+    if end == begin and data:
+        header = read_header(data)
+        messages.append(_skip_batch(index, header, f"has {header.size_bytes} bytes, which are too many for this page"))
+        end = header.last_offset + 1
+    return Decoded(messages, end, walked, size_bytes)
 
 
-def _describe(header: Any) -> str:
-    return "transactional" if header.is_transactional else ""
+def _skip_batch(partition: int, header: BatchHeader, reason: str) -> Message:
+    """Return what stands for a batch whose records are not shown."""
+    note = f"the batch at offset {header.base_offset} {reason}"
+    return Message(partition, header.base_offset, header.latest_timestamp, None, note)
+
+
+def _measure(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

@@ -42,14 +42,14 @@ def make_plots(history: Sequence[Rates]) -> list[Plot]:
         _make_plot(
             "Bytes per second",
             {
-                "produced": ("in", [rates.bytes_in for rates in history]),
-                "consumed": ("out", [rates.bytes_out for rates in history]),
+                "in": ("in", [rates.bytes_in for rates in history]),
+                "out": ("out", [rates.bytes_out for rates in history]),
             },
             lambda value: f"{format_bytes(value)}/s",
         ),
         _make_plot(
             "Records per second",
-            {"produced": ("in", [rates.records_in for rates in history])},
+            {"in": ("in", [rates.records_in for rates in history])},
             lambda value: f"{format_number(value)}/s",
         ),
     ]

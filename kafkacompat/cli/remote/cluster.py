@@ -90,7 +90,7 @@ class RemoteCluster:
         if node_id not in self._connections:
             address = next(((node.host, node.port) for node in self.brokers.brokers if node.node_id == node_id), None)
             if address is None:
-                raise NoResponseError(f"broker {node_id} is not there: see `kafkacompat brokers`")
+                raise NoResponseError(f"broker {node_id} is not part of the cluster: see `kafkacompat brokers`")
             try:
                 self._connections[node_id] = self.connect(*address)
             except NoResponseError as problem:

@@ -38,7 +38,7 @@ class Output:
             from kafkacompat.cli.tables import make_console, make_table
 
             # A terminal is narrow: columns without a single value are left out.
-            names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+            names = [name for name in rows[0] if any(row[name] not in (None, "") for row in rows)]
             shown = [{name.replace("_", " "): _join(row[name]) for name in names} for row in rows]
             spaced = {name.replace("_", " "): style for name, style in (styles or {}).items()}
             make_console().print(make_table(title, shown, spaced))

@@ -28,9 +28,8 @@ class NastyTopics:
     """Makes nasty topics on a broker, or on a cluster: each with one replica, but for `unclean_truncation`.
 
     ``kafka`` runs functions in the reactor's thread, and ``list_brokers`` returns the running brokers there. ``cluster`` starts and
-    stops brokers; a single broker has none. Each method creates
-    the topic of the given name, which must not exist yet, and returns what a correct consumer must see of it. All of them raise
-    NastyTopicError for a topic that cannot be created.
+    stops brokers; a single broker has none. Each method creates the topic of the given name, which must not exist yet, and returns
+    what a correct consumer must see of it. All of them raise NastyTopicError for a topic that cannot be created.
     """
 
     def __init__(
@@ -43,10 +42,10 @@ class NastyTopics:
     def transaction_gaps(self, topic: str, *, transactions: int = 10) -> NastyTopic:
         """Markers between the records: most offsets are followed by one without a record, and the last one has none.
 
-        Each transaction has one record, and each third one is aborted. At the end two transactions and a plain record lie in
-        each other; the last offset is a marker.
+        Each transaction has one record, and each third one is aborted. The last two transactions overlap, with a record of no
+        transaction among theirs. The last offset is a marker.
 
-        Incidents: Spark's DStreams expected consecutive offsets, and failed or miscounted (SPARK-24720, SPARK-25005).
+        Incidents: Spark's DStreams and its Kafka source expected consecutive offsets (SPARK-24720, SPARK-25005).
         Hudi's Deltastreamer failed on topics of exactly-once producers (hudi 8258). Druid had the same check (druid 5404), and
         Pinot reported markers as lost data (pinot 14716, 19161). A server of Pinot did not become ready, as it waited for a
         record at the offset of the last marker (pinot 17962).
@@ -138,7 +137,7 @@ class NastyTopics:
         elected though it was not in sync. All brokers of the cluster must run before.
 
         Incidents: KIP-320 describes what consumers missed. Clients got its detection late: Java in 2.3 (KAFKA-7747), librdkafka
-        with 4162, kafka-python with 2978; kafkajs never (kafkajs 818).
+        with 4162, kafka-python with 2978; kafkajs has an open request for it (kafkajs 818).
         """
         plan = Plan(topic, records, kept)
         plan.check()

@@ -56,7 +56,7 @@ async def make_transaction_gaps(access: BrokerAccess, name: str, transactions: i
         committed = number % EVERY_ABORTED != EVERY_ABORTED - 1
         notes.add(await first.send(next_record()), committed=committed)
         notes.missing.append(await (first.commit() if committed else first.abort()))
-    # Two transactions and a record of none, in each other: the first begins first and ends last.
+    # Two transactions overlap, and a record belongs to none: the first begins first and ends last.
     notes.add(await first.send(next_record()))
     notes.add(await second.send(next_record()), committed=False)
     notes.add(await writer.append(next_record()))

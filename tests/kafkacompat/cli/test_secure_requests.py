@@ -24,9 +24,11 @@ from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsResponse
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeResponse
+from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.schema import Response
 from tests.fakes.certificates import Authority, shared_authority, shared_member
+from tests.kafkacompat.cli.test_requests import make_frame, serve_connection
 from tests.kafkacompat.server.tls_world import make_properties, open_listener
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -173,9 +175,32 @@ def test_a_listener_without_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     security = read_command_config(write(tmp_path, security_protocol="SSL", **make_files(tmp_path)))
     server = BrokerSocket()
     server.close()
-    assert catch(monkeypatch, server, security, "broker-1") == (
-        "it closes the connection during the TLS handshake, as listeners without TLS do"
-    )
+    words = "it closes the connection during the TLS handshake, as listeners without TLS do"
+    assert catch(monkeypatch, server, security, "broker-1") == words
+
+    def reset(_: int) -> bytes:
+        raise ConnectionResetError
+
+    server = BrokerSocket()
+    monkeypatch.setattr(server, "recv", reset)
+    assert catch(monkeypatch, server, security, "broker-1") == words
+
+
+def test_a_listener_without_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: bytes) -> bytes:
+        api_key, _, correlation_id = struct.unpack_from(">hhi", request)
+        served = ApiVersion(api_key=SaslHandshakeRequest.API_KEY, min_version=0, max_version=1)
+        refusal = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        message = refusal if api_key == SaslHandshakeRequest.API_KEY else ApiVersionsResponse(api_keys=[served])
+        version = 1 if message is refusal else 0
+        return make_frame(correlation_id, compiler.encode_message(message, version))
+
+    security = ClientSecurity(login=ClientLogin("PLAIN", "alice", "alice-secret"))
+    with (
+        serve_connection(answer) as port,
+        pytest.raises(NoResponseError, match=r"the listener has no SASL, so name another security.protocol or"),
+    ):
+        BlockingConnection("127.0.0.1", port, security=security)
 
 
 def test_why_a_login_fails(monkeypatch: pytest.MonkeyPatch) -> None:

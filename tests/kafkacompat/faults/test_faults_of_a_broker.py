@@ -277,6 +277,12 @@ def test_rules_choose_by_client(world: FaultyWorld) -> None:
     assert other.error_code == ErrorCode.NOT_COORDINATOR
 
 
+def test_rules_choose_by_user_and_listener(world: FaultyWorld) -> None:
+    world.faults.add(principal="User:*", listener="OTHER", error="REBALANCE_IN_PROGRESS")
+    world.faults.add(principal="User:ANONYMOUS", listener="PLAINTEXT", error="ILLEGAL_GENERATION")
+    assert world.ask(HeartbeatRequest(group_id="g", member_id="m")).error_code == ErrorCode.ILLEGAL_GENERATION
+
+
 def test_the_same_requests_in_the_same_order_meet_the_same_faults(world: FaultyWorld) -> None:
     def play() -> list[int]:
         world.faults.clear(seed=4)

@@ -17,12 +17,6 @@ def _load_broker() -> None:
         kafka.release("2.8")
 
 
-@pytest.fixture(autouse=True)
-def _no_installed_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load the plugin of this tree only: an installed one would be a second, and others take time."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-
-
 def run(pytester: pytest.Pytester, test: str) -> pytest.RunResult:
     pytester.makepyfile(f"import pytest\n\n{test}")
     return pytester.runpytest_inprocess(*OPTIONS)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from kafkacompat.web.messages import Decoded, decode_region
 from kafkacompat.web.pages import PAGES
 from kafkacompat.web.site import HEADERS
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest
@@ -205,6 +207,19 @@ def test_messages_are_selected_by_partition_offset_time_and_key(visitor: Visitor
     assert offsets_of(read("/ui/topics/selected/messages?key=nobody")) == []
 
 
+def test_a_search_says_where_it_ended(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkacompat.web.messages.MAX_RECORDS", 50)
+    make_topic(visitor, "searched")
+    for first in range(0, 100, 20):
+        # The timestamps go back.
+        produce(visitor, "searched", [(1000 - number, b"%d" % number, b"v", []) for number in range(first, first + 20)])
+    page = visitor.read("/ui/topics/searched/messages?begin=oldest&key=99&partition=0")
+    assert "the search has not reached the end of the partition" in page.text
+    (following,) = (link for link in page.links() if "offset=50&" in link)
+    assert offsets_of(visitor.read(following)) == ["99"]
+    assert offsets_of(visitor.read("/ui/topics/searched/messages?count=10")) == [str(99 - each) for each in range(10)]
+
+
 def test_the_pages_of_a_partition_are_all_messages_once(visitor: Visitor) -> None:
     make_topic(visitor, "paged")
     for first in range(0, 100, 20):
@@ -252,6 +267,28 @@ def test_a_batch_that_decompresses_to_too_much_is_a_sentence(visitor: Visitor) -
     produce(visitor, "bomb", [(0, b"k", b"after", [])])
     text = visitor.read("/ui/topics/bomb/messages").text
     assert "the batch at offset 0 cannot be decoded" in text and "after" in text
+
+
+def test_what_a_page_decompresses_is_bounded(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+    path = "/ui/topics/many-bombs/messages"
+
+    def note(*arguments: Any) -> Decoded:
+        outcome = decode_region(*arguments)
+        decoded.append(outcome.size_bytes)
+        return outcome
+
+    monkeypatch.setattr("kafkacompat.web.messages.decode_region", note)
+    make_topic(visitor, "many-bombs", 3)
+    for number in range(9):
+        produce(visitor, "many-bombs", [(0, b"k", bytes(7 << 20), [])], codec=4, partition=number % 3)
+    for query in ("partition=0", "partition=0&begin=oldest", "partition=0&key=k", "partition=0&offset=1"):
+        decoded.clear()
+        assert offsets_of(visitor.read(f"{path}?{query}"))
+        assert sum(decoded) <= 2 * (8 << 20), query
+    decoded.clear()
+    assert "1 of 3 partitions have more bytes than a page reads" in visitor.read(path).text
+    assert sum(decoded) <= 2 * (8 << 20)
 
 
 def test_topics_are_searched_page_by_page(visitor: Visitor) -> None:

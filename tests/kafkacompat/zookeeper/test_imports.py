@@ -14,9 +14,12 @@ def test_kazoo_is_imported_with_its_client_only() -> None:
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_a_single_node_imports_nothing_that_only_brokers_of_a_cluster_need() -> None:
+def test_a_single_node_imports_nothing_that_only_brokers_of_a_cluster_or_of_tests_need() -> None:
     modules = "kafkacompat.cli.serve, kafkacompat.cli.process, kafkacompat.broker, kafkacompat.host"
-    packages = "('cluster', 'replication', 'client', 'zookeeper', 'server.inter_broker', 'wire.apis', 'cluster_node')"
+    packages = (
+        "('cluster', 'replication', 'client', 'zookeeper', 'server.inter_broker', 'wire.apis', 'cluster_node', "
+        "'faults', 'adjustable_reactor', 'watched_host', 'cli.test_mode')"
+    )
     look = f"print(*(m for m in sys.modules if m.removeprefix('kafkacompat.').startswith({packages})))"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys, {modules}; {look}"], capture_output=True, text=True, check=True

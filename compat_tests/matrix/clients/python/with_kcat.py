@@ -61,10 +61,20 @@ class Client:
 
     def consume(self, committed: bool, topic: str, partitions: int, count: int) -> None:
         level = "read_committed" if committed else "read_uncommitted"
-        arguments = ["-C", "-t", topic, "-o", "beginning", "-c", str(count), "-J", "-q"]
-        out = self.run([*arguments, "-X", f"isolation.level={level}"])
-        for line in out.splitlines():
-            tell_line(json.loads(line))
+        arguments = ["-C", "-t", topic, "-o", "beginning", "-c", str(count), "-J", "-q", "-u"]
+        reader = subprocess.Popen(
+            [*self.command, *arguments, "-X", f"isolation.level={level}", "-X", "auto.offset.reset=earliest"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        impatience = threading.Timer(PATIENCE_SECONDS, reader.kill)
+        impatience.start()
+        tell_lines(reader.stdout)
+        impatience.cancel()
+        errors = reader.communicate()[1].decode(errors="replace").strip()
+        if reader.returncode != 0:
+            raise RuntimeError(errors or f"exit code {reader.returncode}")
 
     def join(self, topic: str, group: str, commands: Commands) -> None:
         settings = ["auto.offset.reset=earliest", "session.timeout.ms=10000", "heartbeat.interval.ms=500"]
@@ -100,7 +110,8 @@ def tell_rebalances(stderr: Any) -> None:
 def tell_line(one: "dict[str, Any]") -> None:
     flat = one.get("headers") or []
     headers = [(name, held.encode()) for name, held in zip(flat[::2], flat[1::2])]
-    tell_record(one["partition"], one["offset"], one["key"].encode(), one["payload"].encode(), one["ts"], headers)
+    key, value = (None if one[name] is None else one[name].encode() for name in ("key", "payload"))
+    tell_record(one["partition"], one["offset"], key, value, timestamp=one["ts"], headers=headers)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def _is_tls(connection: socket.socket) -> bool:
 def _is_zookeeper(connection: socket.socket) -> bool:
     connection.sendall(b"srvr")
     answer = connection.recv(200)
-    return answer.startswith(b"Zookeeper version") or b"not in the whitelist" in answer
+    return b"zookeeper" in answer.lower() or b"not in the whitelist" in answer
 
 
 def _is_http(connection: socket.socket) -> bool:

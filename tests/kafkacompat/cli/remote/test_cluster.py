@@ -147,7 +147,7 @@ def test_an_advertised_address_that_does_not_answer_is_named() -> None:
     words = "broker 2 at its advertised address kafka-2:9092: Connection refused"
     with pytest.raises(NoResponseError, match=f"^{words}$"):
         brokers.make_cluster().request_controller(DeleteTopicsRequest(), DeleteTopicsResponse)
-    with pytest.raises(NoResponseError, match=r"^broker 7 is not there: see `kafkacompat brokers`$"):
+    with pytest.raises(NoResponseError, match=r"^broker 7 is not part of the cluster: see `kafkacompat brokers`$"):
         brokers.make_cluster().request_broker(7, DeleteTopicsRequest(), DeleteTopicsResponse)
 
 

@@ -127,7 +127,7 @@ def test_refusals_in_words() -> None:
     assert suggest_name("ordres", ["orders", "payments"]) == " (did you mean orders?)"
     assert suggest_name("x", ["orders"]) == ""
     assert explain_missing_library("confluent-kafka") == (
-        "confluent-kafka is not installed: pip install 'kafkacompat[cli]' installs it"
+        "confluent-kafka is not installed: run pip install '.[cli]' in a clone of kafkacompat"
     )
 
 

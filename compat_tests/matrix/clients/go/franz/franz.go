@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,7 +110,11 @@ func (c *franzClient) consume(committed bool, topic string, partitions, count in
 	for seen := 0; seen < count; {
 		fetches := consumer.PollFetches(ctx)
 		for _, each := range fetches.Errors() {
-			return fmt.Errorf("after %d of %d records: %w", seen, count, each.Err)
+			// A truncated log is reported, and read on from where it was truncated.
+			var lost *kgo.ErrDataLoss
+			if !errors.As(each.Err, &lost) {
+				return fmt.Errorf("after %d of %d records: %w", seen, count, each.Err)
+			}
 		}
 		fetches.EachRecord(tellFetched)
 		seen += fetches.NumRecords()

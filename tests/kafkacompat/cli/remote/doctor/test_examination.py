@@ -139,6 +139,10 @@ OLD_METADATA = struct.pack(">iiii", 12, 1, 0, 0)
         (answer_always(b"\x15\x03\x03\x00\x02\x02\x46"), "the port speaks TLS"),
         (answer_words({b"srvr": b"Zookeeper version: 3.9.5"}), "the port is a ZooKeeper server"),
         (
+            answer_words({b"srvr": b"This ZooKeeper instance is not currently serving requests"}),
+            "the port is a ZooKeeper server",
+        ),
+        (
             answer_words({b"srvr": b"srvr is not executed because it is not in the whitelist."}),
             "the port is a ZooKeeper server",
         ),

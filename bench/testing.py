@@ -1,0 +1,169 @@
+"""``python -m bench.testing``: how long brokers of tests take, in this process and in others; prints a table.
+
+Figures are medians. The machine should do nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+import kafkacompat.testing
+from kafkacompat.testing import RunningBroker
+
+COLD = """
+import time
+begin = time.perf_counter()
+import kafkacompat.testing
+kafka = kafkacompat.testing.broker()
+print(time.perf_counter() - begin)
+kafka.stop()
+"""
+CONFTEST = """
+import json, pathlib, resource
+seconds = dict.fromkeys(("setup", "call", "teardown"), 0.0)
+
+def pytest_runtest_logreport(report):
+    seconds[report.when] += report.duration
+
+def pytest_sessionfinish():
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    figures = {**seconds, "memory_mb": pages * resource.getpagesize() / 1e6}
+    pathlib.Path("figures.json").write_text(json.dumps(figures))
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("number", range({tests}))
+def test_it(kafka, number):
+    pass
+"""
+MOST_S = 600
+
+
+class Figure(NamedTuple):
+    """A measured figure and the bound that issue 23 sets for it, as texts."""
+
+    name: str
+    value: str
+    bound: str
+
+
+def measure_cold(runs: int) -> Figure:
+    """Import and start a broker in interpreters of their own."""
+    seconds = [
+        float(subprocess.run([sys.executable, "-c", COLD], check=True, capture_output=True, timeout=MOST_S).stdout)
+        for _ in range(runs)
+    ]
+    return Figure("import and ready broker, cold interpreter", f"{median(seconds):.3f} s", "0.4 s")
+
+
+def measure_warm(runs: int) -> list[Figure]:
+    """Start and stop brokers, and clusters of three, in this process."""
+    starts, stops, clusters = [], [], []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        kafka = kafkacompat.testing.broker()
+        started = time.perf_counter()
+        kafka.stop()
+        starts.append(started - begin)
+        stops.append(time.perf_counter() - started)
+    for _ in range(runs):
+        begin = time.perf_counter()
+        with kafkacompat.testing.cluster(3):
+            clusters.append(time.perf_counter() - begin)
+    return [
+        Figure("ready broker, imported", f"{median(starts) * 1000:.1f} ms", "20 ms"),
+        Figure("its stop", f"{median(stops) * 1000:.1f} ms", "-"),
+        Figure("ready cluster of three, imported", f"{median(clusters) * 1000:.0f} ms", "-"),
+    ]
+
+
+def measure_tests(tests: int) -> list[Figure]:
+    """Let pytest run tests with an empty broker each."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "conftest.py").write_text(CONFTEST)
+        Path(folder, "test_it.py").write_text(TESTS.format(tests=tests))
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "kafkacompat.testing.plugin",
+            "-p",
+            "no:cacheprovider",
+            ".",
+        ]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=MOST_S)
+        figures = json.loads(Path(folder, "figures.json").read_text())
+    return [
+        Figure(f"fixture time of {tests} tests", f"{figures['setup'] + figures['teardown']:.1f} s", "25 s for 1,000"),
+        Figure(f"memory after {tests} tests", f"{figures['memory_mb']:.0f} MB", "150 MB"),
+    ]
+
+
+def time_librdkafka(kafka: RunningBroker, group: str) -> float:
+    """Return the seconds until a new group has read one record."""
+    from confluent_kafka import Consumer
+
+    begin = time.perf_counter()
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group, "auto.offset.reset": "earliest"}
+    consumer = Consumer(config)
+    consumer.subscribe(["t"])
+    assert consumer.poll(30) is not None
+    end = time.perf_counter()
+    consumer.close()
+    return end - begin
+
+
+def time_kafka_python(kafka: RunningBroker, group: str) -> float:
+    """Return the seconds until a new group has read one record."""
+    from kafka import KafkaConsumer
+
+    begin = time.perf_counter()
+    consumer = KafkaConsumer(
+        "t", bootstrap_servers=kafka.bootstrap_servers, group_id=group, auto_offset_reset="earliest"
+    )
+    next(consumer)
+    end = time.perf_counter()
+    consumer.close()
+    return end - begin
+
+
+def measure_first_record(name: str, time_group: Callable[[RunningBroker, str], float], runs: int) -> Figure:
+    """Read with new groups, the first of which is not counted."""
+    with kafkacompat.testing.broker() as kafka:
+        kafka.produce("t", ["a"])
+        seconds = [time_group(kafka, f"group-{run}") for run in range(runs + 1)]
+    return Figure(f"first record of a new group, {name}", f"{median(seconds[1:]) * 1000:.0f} ms", "220 ms")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="bench.testing", description=__doc__)
+    parser.add_argument("--runs", type=int, default=9, help="runs of each figure (9)")
+    parser.add_argument("--tests", type=int, default=1000, help="tests with a broker each (1000)")
+    options = parser.parse_args(arguments)
+    table = Table("figure", "measured", "bound")
+    figures = [measure_cold(options.runs), *measure_warm(options.runs), *measure_tests(options.tests)]
+    figures.append(measure_first_record("librdkafka", time_librdkafka, options.runs))
+    figures.append(measure_first_record("kafka-python", time_kafka_python, options.runs))
+    for figure in figures:
+        table.add_row(*figure)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The suites: where their tests are, how they run, and which of them fail for a known reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from compat_tests.suites.sources import fetch_aiokafka, fetch_kafka_python
+
+
+class Suite(NamedTuple):
+    """One project's integration tests. ``releases`` are those of Kafka that the broker looks like, the newest first.
+
+    ``known`` has the reasons of tests that fail on purpose, by their names, and ``left_out`` those of tests that do not run.
+    """
+
+    package: str
+    fetch: Callable[[Path | None], Path]
+    plugin: str
+    tests: str
+    releases: Sequence[str]
+    list_options: Callable[[str], Sequence[str]]
+    list_variables: Callable[[str], Mapping[str, str]]
+    known: Mapping[str, str] = {}
+    left_out: Mapping[str, str] = {}
+
+
+SUITES = {
+    "kafka-python": Suite(
+        package="kafka-python",
+        fetch=fetch_kafka_python,
+        plugin="compat_tests.suites.kafka_python_plugin",
+        tests="test/integration",
+        releases=("4.3.0", "2.8.2", "0.11.0.3"),
+        list_options=lambda release: ("-o", "addopts="),
+        list_variables=lambda release: {"KAFKA_VERSION": release},
+    ),
+    "aiokafka": Suite(
+        package="aiokafka",
+        fetch=fetch_aiokafka,
+        plugin="compat_tests.suites.aiokafka_plugin",
+        tests="tests",
+        releases=("2.8.1",),
+        list_options=lambda release: (
+            *("--docker-image", f"kafkacompat:2.13_{release}", "--no-pull"),
+            # Newer releases of pytest and its plugins warn of more than these tests allow.
+            *("-W", "default"),
+        ),
+        list_variables=lambda release: {},
+        left_out={"gssapi": "the broker has no Kerberos"},
+    ),
+}
