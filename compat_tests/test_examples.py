@@ -5,29 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from compat_tests.brokers import ROOT
+
 EXAMPLES = ROOT / "examples"
-PLUGIN = () if entry_points(group="pytest11", name="kafkacompat") else ("-p", "kafkacompat.testing.plugin")
-"""An installed plugin is loaded by itself, and a second time it is an error."""
+OPTIONS = ("-q", "-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider")
 
 
 @pytest.mark.parametrize(("project", "tests"), [("orders", 14)])
 def test_the_tests_of_an_example_pass(project: str, tests: int) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *PLUGIN]
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    # An installed plugin would be a second one.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-B", "-m", "pytest", *OPTIONS]
     done = subprocess.run(
-        command,
-        cwd=EXAMPLES / project,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        command, cwd=EXAMPLES / project, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{tests} passed" in done.stdout

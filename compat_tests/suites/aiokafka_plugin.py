@@ -91,7 +91,8 @@ def build_properties(release: str, environment: Mapping[str, Any]) -> dict[str, 
         "ssl.truststore.type": "PEM",
         "ssl.truststore.certificates": (CERTIFICATES / "ca.crt").read_text(),
         "ssl.client.auth": "required",
-        "group.initial.rebalance.delay.ms": 0,
+        # Kafka's default, which tests of clients expect.
+        "group.min.session.timeout.ms": 6000,
     }
 
 

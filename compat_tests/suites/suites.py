@@ -46,6 +46,8 @@ SUITES = {
             *("--docker-image", f"kafkacompat:2.13_{release}", "--no-pull"),
             # Newer releases of pytest and its plugins warn of more than these tests allow.
             *("-W", "default"),
+            # They need no broker.
+            *("--ignore=tests/coordinator", "--ignore=tests/record"),
         ),
         list_variables=lambda release: {},
         left_out={"gssapi": "the broker has no Kerberos"},

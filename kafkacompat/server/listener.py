@@ -57,6 +57,9 @@ class ListenError(Exception):
 class KafkaFactory(ServerFactory):
     """Builds the connections of one listener, over TLS if *tls* is given; ``port`` is set when it is bound."""
 
+    noisy = False
+    """Twisted does not log that the listener begins and ends: until a log is begun, it keeps such events and the broker with them."""
+
     def __init__(
         self,
         shared: ListenerServices,

@@ -1,6 +1,6 @@
 """A file system in memory, for brokers whose data nobody keeps.
 
-It belongs to one thread. Nothing is ever lost or cold, and a sync does nothing. `MEMORY_BYTES` bound the contents, so that a
+It belongs to one thread. Files that properties name, such as certificates, are read from the system's. Nothing is ever lost or cold, and a sync does nothing. `MEMORY_BYTES` bound the contents, so that a
 test that produces without end is told so by an error.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, DiskUsage
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.primitives import Buffer
 
 MEMORY_BYTES = 2 << 30
@@ -118,6 +119,7 @@ class InMemoryFiles:
         self._capacity_bytes = capacity_bytes
         self._root: Folder = {}
         self._locked: set[str] = set()
+        self._outside = OsFiles(read_only=True)
         self._used_bytes = 0
 
     def take(self, size_bytes: int) -> None:
@@ -125,10 +127,6 @@ class InMemoryFiles:
         if self._used_bytes + size_bytes > self._capacity_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._used_bytes += size_bytes
-
-    def release_locks(self) -> None:
-        """Release every lock, as the end of a process does."""
-        self._locked.clear()
 
     def _find(self, path: str) -> Folder | Contents:
         node: Folder | Contents = self._root
@@ -164,15 +162,21 @@ class InMemoryFiles:
 
     def read(self, path: str) -> bytes:
         """See Files.read."""
+        if self._is_outside(path):
+            return self._outside.read(path)
         return bytes(self._file(path).data)
 
     def size(self, path: str) -> int:
         """See Files.size."""
-        return len(self._file(path).data)
+        return self._outside.size(path) if self._is_outside(path) else len(self._file(path).data)
 
     def modified_ms(self, path: str) -> int:
         """See Files.modified_ms."""
-        return self._file(path).modified_ms
+        return self._outside.modified_ms(path) if self._is_outside(path) else self._file(path).modified_ms
+
+    def _is_outside(self, path: str) -> bool:
+        """Return whether a file is not here, but in the system's files: properties name certificates there."""
+        return not self.exists(path) and self._outside.exists(path)
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
         """See Files.set_modified_ms."""

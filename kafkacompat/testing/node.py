@@ -11,7 +11,7 @@ from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.broker import PROPERTIES
 from kafkacompat.config.suggestions import did_you_mean
-from kafkacompat.handlers.context import Peer, RequestContext
+from kafkacompat.handlers.context import UNKNOWN_SOFTWARE, Peer, RequestContext
 from kafkacompat.security.principals import Principal
 from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
@@ -144,8 +144,9 @@ class Node:
 
 
 def describe_client(connection: KafkaConnection) -> str:
-    """Return the software of a connection's client, as far as it has named it."""
-    return f"{connection.software.name} {connection.software.version}"
+    """Return the software of a connection's client, if it has named it (KIP-511)."""
+    software = connection.software
+    return "a client without a name" if software.name == UNKNOWN_SOFTWARE else f"{software.name} {software.version}"
 
 
 def check_names(config: BrokerConfig) -> None:

@@ -23,14 +23,18 @@ __all__ = ["kafka_release", "pytest_generate_tests"]
 
 MARKER = "kafka"
 INI_NAME = "kafka_properties"
+ARGUMENTS = frozenset({"folder", "tls", "users", "acls", "instances", "releases"})
+"""Arguments of `broker` that are no properties."""
+PACKAGES = frozenset({"kafkacompat", "spark_integration"})
 FIXTURES = frozenset({"kafka", "kafka_session", "kafka_cluster"})
 
 _reported: list[str] = []
 """Leftovers of this process and of the workers of xdist."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Pytest: add the option and the ini value."""
+    _leave_assertions(pluginmanager)
     group = parser.getgroup("kafkacompat", "brokers of kafkacompat")
     group.addoption(
         "--kafka-property",
@@ -40,6 +44,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="property of the brokers of all fixtures, such as num.partitions=3; may be repeated",
     )
     parser.addini(INI_NAME, "properties of the brokers of all fixtures, one NAME=VALUE a line", "linelist", [])
+
+
+def _leave_assertions(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Let pytest not rewrite the assertions of the broker's modules.
+
+    It rewrites all modules of a package with a plugin, which takes seconds here, and longer messages have no use here. There is no
+    public way to say so; without these attributes nothing but time is lost.
+    """
+    hook: Any = getattr(pluginmanager, "rewrite_hook", None)
+    marked, cached = getattr(hook, "_must_rewrite", None), getattr(hook, "_marked_for_rewrite_cache", None)
+    if isinstance(marked, set) and isinstance(cached, dict):
+        marked -= PACKAGES
+        cached.clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,6 +75,9 @@ def read_configured(config: pytest.Config) -> dict[str, Any]:
         name, equals, value = line.partition("=")
         if not equals or not name.strip():
             raise pytest.UsageError(f"kafka property {line!r}: write NAME=VALUE")
+        if name.strip() in ARGUMENTS:
+            how = f"{name} is an argument, write @pytest.mark.kafka({name}=...)"
+            raise pytest.UsageError(f"kafka property {line!r}: {how}")
         properties[name.strip()] = value.strip()
     return properties
 

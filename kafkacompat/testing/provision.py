@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from operator import attrgetter
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.config import ConfigError
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import make_user_entity
 from kafkacompat.tenancy.instance_changes import plan_creation
 from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.testing.errors import BrokerError
@@ -25,6 +26,7 @@ from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
 
 if TYPE_CHECKING:
+    from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.testing.acls import Acl
     from kafkacompat.testing.security import ScramPassword
     from kafkacompat.wire.apis.create_acls import CreateAclsResponse
@@ -33,7 +35,7 @@ HOST = "127.0.0.1"
 by_mechanism = attrgetter("mechanism")
 
 
-async def create_users(nodes: Nodes, passwords: Iterable[ScramPassword]) -> None:
+async def create_users(nodes: Nodes, passwords: Sequence[ScramPassword]) -> None:
     """Set passwords for SCRAM; returns when each broker accepts them. Raises BrokerError."""
     for mechanism, hashed in groupby(sorted(passwords, key=by_mechanism), by_mechanism):
         upsertions = [
@@ -51,10 +53,25 @@ async def create_users(nodes: Nodes, passwords: Iterable[ScramPassword]) -> None
             if result.error_code:
                 error = describe_error(result.error_code, result.error_message)
                 raise BrokerError(f"user {result.user} cannot be created: {error}")
+    wanted = {(make_user_entity(password.user), password.mechanism) for password in passwords}
+
+    def has_all(image: MetadataImage) -> bool:
+        return wanted <= {(entity, key) for entity, config in image.clients.items() for key in config.credentials}
+
+    await _wait_for_all(nodes, has_all)
 
 
-async def create_acls(nodes: Nodes, acls: Iterable[Acl]) -> None:
-    """Create access rules; raises BrokerError."""
+async def _wait_for_all(nodes: Nodes, is_known: Callable[[MetadataImage], bool]) -> None:
+    """Wait until the metadata have reached all brokers of a cluster."""
+
+    async def is_known_to_all() -> bool:
+        return all(is_known(node.broker.metadata.image) for node in nodes.running)
+
+    await nodes.wait_until(is_known_to_all, PATIENCE_S)
+
+
+async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:
+    """Create access rules; returns when each broker knows them. Raises BrokerError."""
     creations = [
         AclCreation(
             resource_type=acl.resource_type,
@@ -73,6 +90,8 @@ async def create_acls(nodes: Nodes, acls: Iterable[Acl]) -> None:
         if result.error_code:
             rule = f"a rule of {creation.principal} for {creation.resource_name}"
             raise BrokerError(f"{rule} cannot be created: {describe_error(result.error_code, result.error_message)}")
+    patterns = {(acl.resource_type, acl.name, acl.pattern_type) for acl in acls}
+    await _wait_for_all(nodes, lambda image: len(image.acls) >= len(patterns))
 
 
 async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, str]]) -> None:

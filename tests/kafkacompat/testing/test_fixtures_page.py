@@ -23,7 +23,8 @@ def test_the_blocks_of_the_page_pass(pytester: pytest.Pytester) -> None:
     assert len(tests) == 8
     for block in tests:
         (pytester.path / block.split()[1]).write_text(block)
-    result = pytester.runpytest_inprocess("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
+    options = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
+    result = pytester.runpytest_inprocess(*options)
     result.assert_outcomes(passed=8)
     for block in blocks:
         if block not in tests:

@@ -149,3 +149,11 @@ def test_memory_is_bounded_and_released() -> None:
     with pytest.raises(OSError, match="closed"):
         file.size()
     assert InMemoryFiles(lambda: 0).disk_usage("/").total_bytes == MEMORY_BYTES
+
+
+def test_files_of_the_system_are_read(tmp_path: Path) -> None:
+    (tmp_path / "certificate.pem").write_text("certificate")
+    files = InMemoryFiles(lambda: 0)
+    path = f"{tmp_path}/certificate.pem"
+    assert (files.read(path), files.size(path), files.exists(path)) == (b"certificate", 11, False)
+    assert files.modified_ms(path) > 0
