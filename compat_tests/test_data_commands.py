@@ -123,7 +123,8 @@ def copy_records(commands: Commands, name: str) -> None:
         b'{"key_base64": "/wA=", "value": {"a": [1, null]}, "headers": {"h": "1", "n": null}, "timestamp": 1700000000000}\n'
         b'{"key": "deleted", "value": null, "partition": 1}\n'
     )
-    commands.run("produce", f"{name}-odd", "--json", "--partition", "0", stdin=odd, code=1)
+    done = commands.run("produce", f"{name}-odd", "--json", "--partition", "0", stdin=odd, code=1)
+    assert done.stderr.endswith("1 record acknowledged, 1 refused\n")
     first = json.loads(commands.read("consume", f"{name}-odd", "--json"))
     assert (first["key_base64"], first["value"], first["timestamp"]) == ("/wA=", '{"a":[1,null]}', 1_700_000_000_000)
     assert first["headers"] == [{"name": "h", "value": "1"}, {"name": "n", "value": None}]

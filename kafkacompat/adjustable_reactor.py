@@ -40,6 +40,8 @@ OPERATIONS_TIMEOUT_S = 60.0
 """Real time that one advance waits for operations of disks and worker processes at a time."""
 STEP_S = 1e-6
 """What a jump adds to reach a time: two neighbouring times of today differ by a quarter of this, as floating-point numbers."""
+MOST_WAITING = 100
+"""Advances that wait for earlier ones to end."""
 LAST_SECOND = 253_402_300_799
 """The end of the year 9999, in seconds since the epoch: the last time that the clock may show."""
 
@@ -237,13 +239,15 @@ class AdjustableReactor(SteadyClock):
     def advance(self, seconds: float) -> Deferred[None]:
         """Advance the clock; fires when the work that became due is done. Advances run one after the other.
 
-        Raises ClockError if the duration is negative or no time of day is that late. Fails with a ClockError if an
+        Raises ClockError if the duration is negative, no time of day is that late, or too many advances wait. Fails with a ClockError if an
         operation of a disk or of a worker process takes longer than `OPERATIONS_TIMEOUT_S`.
         """
         if not seconds >= 0:
             raise ClockError(f"the clock cannot be advanced by {seconds:g} s: it never goes back")
         if not math.isfinite(seconds) or self.time_of_day() + seconds > LAST_SECOND:
             raise ClockError(f"the clock cannot be advanced by {seconds:g} s: it ends with the year 9999")
+        if len(self._advances.waiting) >= MOST_WAITING:
+            raise ClockError(f"{MOST_WAITING} advances of the clock wait for earlier ones: wait until they have ended")
         return self._advances.run(lambda: Deferred.fromCoroutine(self._advance(seconds)))
 
     async def _advance(self, duration_s: float) -> None:

@@ -17,7 +17,7 @@ from kafkacompat.reactors import build_reactor
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
-    from kafkacompat.cli.test_mode import TestMode
+    from kafkacompat.cli.for_tests import TestMode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metrics.turns import ReactorTurns
 

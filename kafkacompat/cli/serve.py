@@ -18,7 +18,7 @@ from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.storage.files.os_errors import describe_error
 
 if TYPE_CHECKING:
-    from kafkacompat.cli.test_mode import TestMode
+    from kafkacompat.cli.for_tests import TestMode
 
 EXIT_BAD_CONFIG = 2
 
@@ -61,7 +61,7 @@ def serve_broker(
 
 def _prepare_tests(config: BrokerConfig, faults: Path | None, has_clock: bool) -> TestMode:
     # Most brokers are not for tests.
-    from kafkacompat.cli.test_mode import prepare_tests
+    from kafkacompat.cli.for_tests import prepare_tests
 
     return prepare_tests(config, faults, has_clock=has_clock)
 

@@ -1,4 +1,4 @@
-"""What the application of faults needs of a broker."""
+"""The parts of a broker that faults act on."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 from kafkacompat.adjustable_reactor import (
     EXACT_JUMPS,
     MOST_JUMPS,
+    MOST_WAITING,
     OPERATIONS_TIMEOUT_S,
     POLL_S,
     AdjustableReactor,
@@ -246,6 +247,14 @@ def test_advances_run_one_after_the_other(world: World) -> None:
         world.clock.advance(60).addCallback(lambda _: ended.append(round(world.clock.advanced_s, 3)))
     world.base.advance(0)
     assert ended == [60, 120]
+
+
+def test_the_number_of_waiting_advances_is_bounded(world: World) -> None:
+    outcomes = [world.begin(1) for _ in range(MOST_WAITING + 1)]
+    with pytest.raises(ClockError, match="100 advances of the clock wait for earlier ones"):
+        world.clock.advance(1)
+    world.base.advance(0)
+    assert outcomes == [[None]] * (MOST_WAITING + 1)
 
 
 @pytest.mark.parametrize(

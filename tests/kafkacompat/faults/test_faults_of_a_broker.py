@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -236,6 +237,21 @@ def test_the_last_batch_of_a_response_is_truncated(world: FaultyWorld) -> None:
     first_bytes = read_header(whole).size_bytes
     assert first_bytes < len(cut) < len(whole) == 2 * first_bytes
     assert whole.startswith(cut)
+
+
+def test_messages_of_old_formats_are_damaged_too(world: FaultyWorld) -> None:
+    world.ask_raw(make_produce(world.topic, 0), 9)
+    request = make_fetch(world.topic, 0)
+    for fault in ("corrupt_crc", "truncate_batch"):
+        world.faults.add(api="Fetch", versions="0-3", topic=world.topic, times=1, **{fault: True})
+    corrupted, truncated, whole = (fetched(world.ask_raw(request, 2))[0][1] for _ in range(3))
+    # Offset, size, checksum, magic.
+    assert whole[16] == 1
+    assert (corrupted[:12], corrupted[16:]) == (whole[:12], whole[16:])
+    assert [zlib.crc32(message[16:]).to_bytes(4, "big") == message[12:16] for message in (corrupted, whole)] == [
+        *(False, True)
+    ]
+    assert truncated == whole[: len(whole) // 2]
 
 
 def test_a_throttled_client_reads_its_time_and_is_not_read_from(world: FaultyWorld) -> None:

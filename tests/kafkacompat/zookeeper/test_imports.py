@@ -18,7 +18,7 @@ def test_a_single_node_imports_nothing_that_only_brokers_of_a_cluster_or_of_test
     modules = "kafkacompat.cli.serve, kafkacompat.cli.process, kafkacompat.broker, kafkacompat.host"
     packages = (
         "('cluster', 'replication', 'client', 'zookeeper', 'server.inter_broker', 'wire.apis', 'cluster_node', "
-        "'faults', 'adjustable_reactor', 'watched_host', 'cli.test_mode')"
+        "'faults', 'adjustable_reactor', 'watched_host', 'cli.for_tests')"
     )
     look = f"print(*(m for m in sys.modules if m.removeprefix('kafkacompat.').startswith({packages})))"
     done = subprocess.run(

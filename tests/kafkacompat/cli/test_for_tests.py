@@ -10,7 +10,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from kafkacompat.adjustable_reactor import AdjustableReactor
-from kafkacompat.cli.test_mode import prepare_tests
+from kafkacompat.cli.for_tests import prepare_tests
 from kafkacompat.config import BrokerConfig, ConfigError
 
 
