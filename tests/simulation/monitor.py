@@ -177,7 +177,9 @@ class Monitor:
         old = before.state.in_sync_replicas if before.state is not None else ()
         for node in after.state.in_sync_replicas:
             if node not in old:
-                self._lacking.discard((node, after.key))
+                # The leader may propose a follower whose power has failed since: nobody has noticed it yet.
+                if self._machines[node].state is State.UP:
+                    self._lacking.discard((node, after.key))
                 if before.state is not None:
                     self._check_joining(node, after)
         if after.topic in self._stored.unclean_topics:
