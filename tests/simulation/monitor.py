@@ -161,8 +161,9 @@ class Monitor:
             return
         for stored in self._stored.partitions.values():
             key = stored.key
-            state, committed = self._replicas.get((node, key)), self._committed.get(key)
-            is_safe = state is not None and committed is not None and state.log.recovery_point >= committed.end
+            state = self._replicas.get((node, key))
+            # The whole log, not only what is committed: the leader may yet receive the fetch that reports the log's end.
+            is_safe = state is not None and state.log.recovery_point >= state.log.log_end_offset
             if node in stored.replicas and not is_safe:
                 self._lacking.add((node, key))
 
