@@ -12,7 +12,7 @@ from compat_tests.suites.sources import fetch_aiokafka, fetch_kafka_python, fetc
 class Suite(NamedTuple):
     """One project's integration tests. ``releases`` are those of Kafka that the broker looks like, the newest first.
 
-    ``known`` has the reasons of tests that fail on purpose, by their names, and ``left_out`` those of tests that do not run.
+    ``known`` has the reasons of tests that may fail, by their names, and ``left_out`` those of tests that do not run.
     """
 
     package: str
@@ -62,6 +62,11 @@ SUITES = {
             *("-W", "default"),
         ),
         list_variables=lambda release: {},
+        known={
+            "test_kip_345_disabled": (
+                "a race in the test, lost in some runs: it expects the assignment of one consumer when another has received its own"
+            )
+        },
         left_out={"gssapi": "the broker has no Kerberos"},
     ),
     "pyspark": Suite(
