@@ -25,7 +25,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages quickstarts docs tools migrate frameworks browser matrix nasty clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages quickstarts suites docs tools migrate frameworks browser matrix nasty clean
 
 help:
 	@echo "For users"
