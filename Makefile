@@ -49,7 +49,7 @@ help:
 	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
 	@echo "  make spark-kills    kill each pipeline 20 times, and compare its output record by record"
 	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2, 0.11.0.3 and 0.8.2.2 [BROKER=kafka: on Apache Kafka]"
-	@echo "  make frameworks     run Streams, Connect, MirrorMaker, Karapace, Faust and Quix [BROKER=kafka: on Apache Kafka]"
+	@echo "  make frameworks     run jobs of Streams, Connect, Flink, Spring Kafka, Debezium, Faust and others [BROKER=kafka: on Apache Kafka]"
 	@echo "  make browser        use the web page in Chromium, and make the screenshots of docs/WEB.md (needs Debian's chromium)"
 	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"
 	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
