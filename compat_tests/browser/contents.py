@@ -63,13 +63,14 @@ def fill(bootstrap: str) -> None:
 
 
 @contextmanager
-def open_group(bootstrap: str, group: str) -> Iterator[None]:
-    """Have a group with one member, which has read half of the orders."""
+def open_group(bootstrap: str, group: str, protocol: str = "classic") -> Iterator[None]:
+    """Have a group of a protocol with one member, which has read half of the orders."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": group,
         "client.id": "billing-7",
         "auto.offset.reset": "earliest",
+        "group.protocol": protocol,
     }
     consumer = Consumer({**settings, "enable.auto.commit": False})
     consumer.subscribe(["orders"])

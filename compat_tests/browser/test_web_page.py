@@ -44,7 +44,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     with KafkacompatBroker(tmp_path_factory.mktemp("web"), make_properties(port)) as broker:
         fill(broker.bootstrap)
-        with open_group(broker.bootstrap, "billing"), make_traffic(broker.bootstrap):
+        billing, shipping = (
+            open_group(broker.bootstrap, "billing"),
+            open_group(broker.bootstrap, "shipping", "consumer"),
+        )
+        with billing, shipping, make_traffic(broker.bootstrap):
             yield f"http://127.0.0.1:{port}/ui"
 
 
@@ -113,6 +117,10 @@ def test_one_way_through_the_pages(page: Page, address: str) -> None:
     assert page.locator(".tile", has_text="Members").locator("dd").inner_text() == "1"
     assert page.locator("td", has_text="billing-7").first.is_visible()
     keep(page, "group")
+    page.goto(f"{address}/groups/shipping")
+    assert page.locator(".tile", has_text="Type").locator("dd").inner_text() == "consumer"
+    assert page.locator(".tile", has_text="Members").locator("dd").inner_text() == "1"
+    assert page.locator(".chip", has_text="orders-").count() == 6
     page.get_by_role("link", name="Brokers").click()
     assert page.locator("tbody tr").first.inner_text().startswith("1")
 
@@ -149,11 +157,30 @@ def test_a_telephone_shows_no_wider_page(browser: Browser, address: str) -> None
             assert opened.evaluate("() => document.documentElement.scrollWidth") <= 390, path
 
 
+def change_a_topic(page: Page) -> None:
+    """Create a topic by the form, and delete it again."""
+    page.get_by_role("link", name="Topics").click()
+    page.locator("summary", has_text="Create a topic").click()
+    page.get_by_label("Name").fill("made-by-hand")
+    page.get_by_label("Partitions").fill("2")
+    page.get_by_role("button", name="Create").click()
+    assert page.locator("h1").inner_text() == "made-by-hand"
+    page.locator("summary", has_text="Delete the topic").click()
+    page.get_by_label("Type the name of the topic").fill("made-by-hand")
+    page.get_by_role("button", name="Delete").click()
+    page.locator("h1", has_text="Topics").wait_for()
+    assert page.get_by_role("link", name="made-by-hand").count() == 0
+
+
 def test_a_login(page: Page, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"alice:{TOKEN}\n")
     port = free_port()
-    properties = {**make_properties(port), "kafkacompat.http.token.file": str(tokens)}
+    properties = {
+        **make_properties(port),
+        "kafkacompat.http.token.file": str(tokens),
+        "kafkacompat.ui.writable": "true",
+    }
     with KafkacompatBroker(tmp_path / "broker", properties):
         page.goto(f"http://127.0.0.1:{port}/ui/groups")
         assert page.locator("h1").inner_text() == "Log in"
@@ -162,6 +189,7 @@ def test_a_login(page: Page, tmp_path: Path) -> None:
         page.get_by_role("button", name="Log in").click()
         assert page.locator("h1").inner_text() == "Groups"
         assert page.evaluate("() => document.cookie") == ""
+        change_a_topic(page)
         page.goto(f"http://127.0.0.1:{port}/ui")
         # The session ends elsewhere: the live part leads to the login.
         tokens.write_text("")

@@ -63,7 +63,7 @@ class Reader:
                 self._driver.hear(HEAR_S)
                 if len(self._driver.records) > heard:
                     heard, last_s = len(self._driver.records), time.monotonic()
-                    ends_s = last_s + (LINGER_S if heard >= wanted else QUIET_S)
+                    ends_s = last_s + LINGER_S if heard >= wanted else max(ends_s, last_s + QUIET_S)
                 elif heard >= wanted and count == 0:
                     break
         except ClientError as problem:

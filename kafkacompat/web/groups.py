@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.timers import Clock, yield_in_turns
 from kafkacompat.web.errors import check
 from kafkacompat.web.topics import LATEST, PartitionState, describe_topic, find_offsets
 from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -13,6 +15,7 @@ from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest
 from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkacompat.wire.consumer_protocol import read_assignment, read_topics
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MalformedError
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ MAX_LAG_PARTITIONS = 1_000
 """Partitions of a group whose lag a list of groups adds up."""
 BY_NAME_VERSION = 9
 """The newest version of OffsetFetch that names topics."""
-CONSUMER_TYPE = "consumer"
+CLASSIC_TYPE, CONSUMER_TYPE = "classic", "consumer"
 
 
 @dataclass
@@ -94,19 +97,18 @@ class GroupDetails:
     notes: list[str] = field(default_factory=list)
 
 
-async def list_groups(requests: InternalRequests, search: str, number: int, node_id: int) -> GroupPage:
+async def list_groups(requests: InternalRequests, clock: Clock, search: str, number: int, node_id: int) -> GroupPage:
     """Return a page of the groups whose ids contain *search*, with members and lag; raises HttpError."""
     response = await requests.send(ListGroupsRequest())
     check(response.error_code, "the groups")
     wanted = search.lower()
-    found = sorted(
-        (group for group in response.groups if wanted in group.group_id.lower()), key=lambda group: group.group_id
-    )
-    shown = found[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
+    matching = [group async for group in yield_in_turns(clock, response.groups) if wanted in group.group_id.lower()]
+    matching.sort(key=attrgetter("group_id"))
+    shown = matching[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
     groups = [GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown]
     for group in groups:
         await _add_summary(requests, group, node_id)
-    return GroupPage(groups, len(found), number)
+    return GroupPage(groups, len(matching), number)
 
 
 async def _add_summary(requests: InternalRequests, group: GroupState, node_id: int) -> None:
@@ -125,12 +127,7 @@ async def _add_summary(requests: InternalRequests, group: GroupState, node_id: i
 
 async def describe_group(requests: InternalRequests, group_id: str, number: int, node_id: int) -> GroupDetails:
     """Return a group with its members and a page of its offsets, from 0; raises HttpError."""
-    response = await requests.send(ListGroupsRequest())
-    check(response.error_code, "the groups")
-    listed = next((group for group in response.groups if group.group_id == group_id), None)
-    if listed is None:
-        raise HttpError(404, f"the group {group_id} does not exist on this broker")
-    group = GroupState(group_id, listed.group_state, listed.group_type, listed.protocol_type)
+    group = GroupState(group_id, "", CLASSIC_TYPE, "")
     details = await _describe(requests, group)
     offsets = await _read_offsets(requests, group_id)
     if len(offsets) > OFFSETS_A_PAGE:
@@ -155,8 +152,12 @@ async def _describe(requests: InternalRequests, group: GroupState) -> GroupDetai
         group.state = described.group_state
         return GroupDetails(group, described.assignor_name, list(map(_read_consumer, described.members)))
     (described,) = (await requests.send(DescribeGroupsRequest(groups=[group.group_id]))).groups
+    if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        # It may be one of the other protocol.
+        group.group_type = CONSUMER_TYPE
+        return await _describe(requests, group)
     check(described.error_code, subject)
-    group.state = described.group_state
+    group.state, group.protocol = described.group_state, described.protocol_type
     return GroupDetails(group, described.protocol_data, list(map(_read_classic, described.members)))
 
 
@@ -209,7 +210,10 @@ async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffset], 
             notes.append(str(problem))
     committed = {(offset.topic, offset.partition) for offset in offsets}
     ends = await find_offsets(
-        requests, [each for each in partitions if (each.topic, each.index) in committed], LATEST, node_id
+        requests,
+        [partition for partition in partitions if (partition.topic, partition.index) in committed],
+        LATEST,
+        node_id,
     )
     for offset in offsets:
         offset.end = ends.get((offset.topic, offset.partition))

@@ -223,7 +223,7 @@ def _find_newer(page: MessagePage, selection: Selection, partition: int | None) 
 async def show_groups(visit: Visit) -> Page:
     """A page of groups."""
     search, number = visit.text("search"), visit.number("page", 0, most=MAX_PAGES) or 0
-    page = await groups.list_groups(visit.requests, search, number, visit.services.node_id)
+    page = await groups.list_groups(visit.requests, visit.services.clock, search, number, visit.services.node_id)
     return Page("groups.html", "groups", "Groups", {"page": page, "search": search})
 
 
@@ -259,7 +259,8 @@ async def show_partitions(visit: Visit) -> Page:
     """Partitions with problems."""
     after = visit.text("after")
     partitions, following = await topics.list_problems(visit.requests, after)
-    values = {"partitions": partitions, "following": following, "after": after}
+    is_cut = len(partitions) == topics.MAX_PROBLEMS
+    values = {"partitions": partitions, "following": following, "after": after, "is_cut": is_cut}
     return Page("partitions.html", "partitions", "Partitions with problems", values)
 
 

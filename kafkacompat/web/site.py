@@ -6,10 +6,8 @@ broker has no users there is no login, and the page opens only under names that 
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -21,6 +19,8 @@ from kafkacompat.monitoring.administration.pages import read_query
 from kafkacompat.monitoring.administration.requests import InternalRequests
 from kafkacompat.monitoring.http import BROKEN
 from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.web.actions import find_action
+from kafkacompat.web.forms import check_host, check_same_origin, check_target, read_cookie, read_form, read_target
 from kafkacompat.web.pages import find_page
 from kafkacompat.web.rendering import STATIC_TYPES, Renderer, StaticFiles, build_link
 from kafkacompat.web.sessions import COOKIE, LIFETIME_S, Sessions
@@ -36,11 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_FORM_BYTES = 8 * 1024
-MAX_FIELDS = 10
 LOGIN, LOGOUT, STATIC = "login", "logout", "static"
 HTML = b"text/html; charset=utf-8"
-FORM = b"application/x-www-form-urlencoded"
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -115,18 +112,21 @@ class WebPage(Resource):
         if request.method == b"POST":
             return await self._accept_form(request, path)
         if path == (LOGIN,):
-            return self._show_login("", _read_target(request))
+            return self._show_login("", read_target(request))
         user = await self._find_user(request)
         if user is None:
             return Reply(303, location=build_link((LOGIN,), to=(request.uri or b"").decode("ascii", "replace")))
         return await self._show_page(request, path, user)
 
-    async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
+    def _begin_visit(self, request: Request, path: tuple[str, ...], user: User) -> Visit:
         services, host = self._services, request.getClientAddress().host
         requests = InternalRequests(
             services.dispatcher, user.principal, host, user.tenant, services.listener, services.clock
         )
-        visit = Visit(services, user, requests, path, read_query(request.args or {}))
+        return Visit(services, user, requests, path, read_query(request.args or {}))
+
+    async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
+        visit = self._begin_visit(request, path, user)
         common = self._list_common_values(user)
         try:
             page = await find_page(path)(visit)
@@ -135,7 +135,7 @@ class WebPage(Resource):
             section = path[0] if path else ""
             return self._render(status, "error.html", status=status, sentence=str(problem), section=section, **common)
         values = {**common, "title": page.title, "section": page.section, **page.values}
-        return Reply(200, await services.run(self._renderer.render, page.template, values))
+        return Reply(200, await self._services.run(self._renderer.render, page.template, values))
 
     def _list_common_values(self, user: User | None) -> dict[str, Any]:
         tenant = None if user is None else user.tenant
@@ -143,7 +143,8 @@ class WebPage(Resource):
             "node_id": self._services.node_id,
             "user": "" if user is None or not user.cookie else user.name,
             "instance": "" if tenant is None else tenant.name,
-            "form_token": "" if user is None or not user.cookie else self._sessions.make_form_token(user.cookie),
+            "form_token": "" if user is None else self._sessions.make_form_token(user.cookie),
+            "is_writable": self._services.is_writable,
             "has_instances": bool(self._services.instances),
             "is_open": self._services.access is None,
         }
@@ -187,9 +188,24 @@ class WebPage(Resource):
         fields = read_form(request)
         if path == (LOGIN,) and self._services.access is not None:
             return await self._log_in(request, fields)
+        if not self._sessions.is_form_token(read_cookie(request), fields.get("token", "")):
+            raise HttpError(403, "the form is not of this session: load the page again")
         if path == (LOGOUT,):
-            return self._log_out(request, fields)
-        raise HttpError(405, "this page is read by GET")
+            return self._log_out(request)
+        user = await self._find_user(request)
+        if user is None or not self._services.is_writable:
+            raise HttpError(405, "this page is read by GET")
+        return await self._carry_out(request, path, user, fields)
+
+    async def _carry_out(self, request: Request, path: tuple[str, ...], user: User, fields: Mapping[str, str]) -> Reply:
+        visit = self._begin_visit(request, path, user)
+        try:
+            location = await find_action(path)(visit, fields)
+        except KafkaError as problem:
+            raise HttpError(400, str(problem)) from None
+        host = request.getClientAddress().host
+        log.info("%s by %s from %s over the web page", "/".join(map(reveal_hidden, path)), user.shown, host)
+        return Reply(303, location=location)
 
     async def _log_in(self, request: Request, fields: Mapping[str, str]) -> Reply:
         access, host = self._services.access, request.getClientAddress().host
@@ -200,7 +216,7 @@ class WebPage(Resource):
             self._find_tenant(login.principal, host)
         except HttpError as problem:
             return self._show_login(str(problem), fields.get("to", ""), problem.status)
-        log.info("%s has logged in to the web page from %s", reveal_hidden(str(login.principal)), host)
+        log.info("%s has logged in to the web page from %s", User(login.principal, None, "").shown, host)
         self._sessions.end(read_cookie(request))
         return Reply(
             303,
@@ -218,11 +234,8 @@ class WebPage(Resource):
         except KafkaError:
             return "\0"
 
-    def _log_out(self, request: Request, fields: Mapping[str, str]) -> Reply:
-        cookie = read_cookie(request)
-        if not self._sessions.is_form_token(cookie, fields.get("token", "")):
-            raise HttpError(403, "the form is not of this session: load the page again")
-        self._sessions.end(cookie)
+    def _log_out(self, request: Request) -> Reply:
+        self._sessions.end(read_cookie(request))
         return Reply(303, location=build_link((LOGIN,)), cookie=self._make_cookie(request, "", age_s=0))
 
     def _make_cookie(self, request: Request, value: str, age_s: int = LIFETIME_S) -> str:
@@ -248,66 +261,6 @@ class WebPage(Resource):
     def _render(self, reply_status: int, template: str, **values: Any) -> Reply:
         """Render a page without much contents."""
         return Reply(reply_status, self._renderer.render(template, {"title": "Error", "section": "", **values}))
-
-
-def check_host(header: str, hosts: frozenset[str]) -> None:
-    """Raise HttpError 403 unless a page without a login was opened by an address, or by a name of this broker.
-
-    Otherwise another site could let its own name lead to this broker, and read the page in the browser of a visitor.
-    """
-    try:
-        host = (urlsplit(f"//{header}").hostname or "").rstrip(".")
-    except ValueError:
-        host = ""
-    if host in hosts or host == "localhost":
-        return
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        shown = f"the name {host[:100]!r} is not known to this broker"
-        raise HttpError(403, f"{shown}: open the page by an IP address, or let users log in") from None
-
-
-def check_same_origin(request: Request) -> None:
-    """Raise HttpError 403 for a form that a page of another site sends."""
-    site, origin = request.getHeader("sec-fetch-site"), request.getHeader("origin")
-    if site is not None:
-        # Browsers send it to localhost and by TLS, and no script can; a proxy may replace Host.
-        is_own = site in ("same-origin", "none")
-    else:
-        is_own = origin is None or origin.partition("://")[2] == request.getHeader("host")
-    if not is_own:
-        raise HttpError(403, "the form comes from another site")
-
-
-def read_cookie(request: Request) -> str:
-    """Return the cookie of a session; "" if there is none."""
-    return (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
-
-
-def read_form(request: Any) -> dict[str, str]:
-    """Return the first value of each field of a form; raises HttpError 400, 413 and 415."""
-    kind = (request.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
-    if kind != FORM:
-        raise HttpError(415, "the body is no form")
-    content = request.content.getvalue()
-    if request.is_too_large or len(content) > MAX_FORM_BYTES:
-        raise HttpError(413, f"the form has more than {MAX_FORM_BYTES} bytes")
-    try:
-        fields = parse_qs(content.decode("ascii"), max_num_fields=MAX_FIELDS, errors="replace")
-    except ValueError:
-        raise HttpError(400, "the form is not valid") from None
-    return {name: values[0] for name, values in fields.items()}
-
-
-def check_target(target: str) -> str:
-    """Return where a login leads to: a page below /ui, the first one if *target* is none."""
-    is_own = target == "/ui" or target.startswith(("/ui/", "/ui?"))
-    return target if is_own and target.isascii() and target.isprintable() and "\\" not in target else build_link(())
-
-
-def _read_target(request: Request) -> str:
-    return read_query(request.args or {}).get("to", "")
 
 
 def _write(request: Request, reply: Reply) -> None:

@@ -8,7 +8,8 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.monitoring.monitor import Monitor
-from kafkacompat.web.site import MAX_FORM_BYTES, Entrance, WebPage
+from kafkacompat.web.forms import MAX_FORM_BYTES
+from kafkacompat.web.site import Entrance, WebPage
 from kafkacompat.web.throughput import Throughput
 from kafkacompat.web.visits import WebServices
 from kafkacompat.wire import entities
@@ -54,6 +55,7 @@ def serve_web_page(
         listener=config.listeners[0].name,
         hosts=list_own_hosts(config),
         rng=SystemRandom(),
+        is_writable=config.bool("kafkacompat.ui.writable"),
     )
     monitor.add_pages({"": Entrance(), "ui": WebPage(services)}, MAX_FORM_BYTES, throughput.stop)
     throughput.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.config.resources import ResourceType
@@ -13,6 +14,7 @@ from kafkacompat.wire.apis.describe_log_dirs import DescribableLogDirTopic, Desc
 from kafkacompat.wire.apis.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from kafkacompat.wire.apis.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import format_uuid
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ TOPICS_A_PAGE = 50
 PARTITIONS_A_PAGE = 100
 MAX_SCANNED = 20_000
 """Partitions that one page looks at in search of a topic, or of partitions with problems."""
+MAX_PROBLEMS = 1000
+"""Partitions with problems in one page, which a single topic may have."""
 MAX_SIZED = 2_000
 """Partitions whose sizes one page sums up."""
 SCANNED_A_TURN = 1000
@@ -152,14 +156,14 @@ async def list_topics(requests: InternalRequests, search: str, after: str) -> To
 
 async def list_problems(requests: InternalRequests, after: str) -> tuple[list[PartitionState], str]:
     """Return partitions with problems, and the name of the topic to continue after, "" at the end."""
-    found: list[PartitionState] = []
+    problems: list[PartitionState] = []
     scanned = 0
     async for topic in scan_topics(requests, after):
-        found += [partition for partition in topic.partitions if partition.problem]
+        problems += [partition for partition in topic.partitions if partition.problem]
         scanned += len(topic.partitions)
-        if len(found) >= PARTITIONS_A_PAGE or scanned >= MAX_SCANNED:
-            return found[: PARTITIONS_A_PAGE * 10], topic.name
-    return found, ""
+        if len(problems) >= PARTITIONS_A_PAGE or scanned >= MAX_SCANNED:
+            return problems[:MAX_PROBLEMS], topic.name
+    return problems, ""
 
 
 async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
@@ -167,12 +171,11 @@ async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
     response = await requests.send(request)
     if not response.topics:
-        check(3, f"the topic {name}")
+        check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic {name}")
     (topic,) = response.topics
     check(topic.error_code, f"the topic {name}")
-    partitions = sorted(
-        (_read_partition(name, partition) for partition in topic.partitions), key=lambda each: each.index
-    )
+    partitions = [_read_partition(name, partition) for partition in topic.partitions]
+    partitions.sort(key=attrgetter("index"))
     return TopicState(name, format_uuid(topic.topic_id), topic.is_internal, partitions)
 
 
@@ -188,7 +191,7 @@ async def find_offsets(
     requests: InternalRequests, partitions: Iterable[PartitionState], timestamp: int, node_id: int
 ) -> dict[tuple[str, int], int]:
     """Return the offsets for a timestamp by topic and partition; those that are not known or not there are left out."""
-    found: dict[tuple[str, int], int] = {}
+    offsets: dict[tuple[str, int], int] = {}
     by_replica: dict[int, dict[str, list[ListOffsetsPartition]]] = {FROM_LEADER: {}, FROM_ANY_REPLICA: {}}
     for partition in partitions:
         if node_id in partition.replicas:
@@ -200,8 +203,8 @@ async def find_offsets(
         for topic in response.topics:
             for answered in topic.partitions:
                 if not answered.error_code and answered.offset >= 0:
-                    found[topic.name, answered.partition_index] = answered.offset
-    return found
+                    offsets[topic.name, answered.partition_index] = answered.offset
+    return offsets
 
 
 def _split_look_ups(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.web.text import reveal_hidden
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class WebServices:
 
     ``access`` is None where nobody has to log in. ``run`` calls a function in a thread. ``listener`` is the listener whose addresses are
     shown, ``hosts`` are the names by which the page may be opened without a login, and ``rng`` draws keys.
+    ``is_writable`` says that users may change what the broker lets them.
     """
 
     node_id: int
@@ -45,6 +47,7 @@ class WebServices:
     listener: str
     hosts: frozenset[str]
     rng: Random
+    is_writable: bool
 
 
 class User(NamedTuple):
@@ -53,6 +56,11 @@ class User(NamedTuple):
     principal: Principal
     tenant: TenantView | None
     cookie: str
+
+    @property
+    def shown(self) -> str:
+        """The principal without hidden characters, for the log."""
+        return reveal_hidden(str(self.principal))
 
     @property
     def name(self) -> str:

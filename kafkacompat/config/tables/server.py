@@ -89,6 +89,7 @@ kafkacompat.http.token.file | string | null | | U | A file of lines NAME:TOKEN; 
 kafkacompat.http.scram.enable | boolean | false | | U | Whether SCRAM users of the cluster may administer instances over HTTP by
     their passwords
 kafkacompat.ui.enable | boolean | false | | U | Whether kafkacompat.http.listener serves a web page at /ui
+kafkacompat.ui.writable | boolean | false | | U | Whether the web page may create and delete topics, and reset offsets of groups
 kafkacompat.instances.file | string | null | | U | A YAML file of the instances of a single node, which is read again when it
     changes
 kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of

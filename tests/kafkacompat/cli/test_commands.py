@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BrokerConfi
     configs: list[BrokerConfig] = []
     monkeypatch.chdir(tmp_path)
 
-    def run_broker(config: BrokerConfig) -> int:
+    def run_broker(config: BrokerConfig, _test_mode: object) -> int:
         configs.append(config)
         return 0
 

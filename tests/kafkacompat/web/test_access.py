@@ -12,8 +12,8 @@ from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.monitoring.administration.access import MAX_FAILURES, Login
 from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.security.principals import Principal
+from kafkacompat.web.forms import check_target
 from kafkacompat.web.sessions import LIFETIME_S, MAX_SESSIONS, Sessions
-from kafkacompat.web.site import check_target
 from tests.kafkacompat.web.visitor import PASSWORD, TOKEN, PageText, Visitor
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -131,7 +131,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
     assert visitor.send("POST", "/ui/login", b"{}", Content_Type="application/json").status == 415
     assert visitor.send("POST", "/ui/login", b"\xff=1", Content_Type="application/x-www-form-urlencoded").status == 400
     visitor.log_in("", TOKEN)
-    assert visitor.post("/ui/topics", {}).status == 405
+    assert visitor.post("/ui/topics", {}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_without_a_login_other_names_do_not_lead_here(tmp_path: Path) -> None:
         visitor.host = own
         assert visitor.get("/ui").status == 200, own
     assert visitor.get("/ui/login").headers["location"] == "/ui"
-    assert visitor.post("/ui/login", {"name": "", "secret": TOKEN}).status == 405
+    assert visitor.post("/ui/login", {"name": "", "secret": TOKEN}).status == 403
 
 
 def test_access_rules_hold(tmp_path: Path, tokens: Path) -> None:

@@ -107,9 +107,9 @@ def test_each_answer_keeps_browsers_from_harm(visitor: Visitor) -> None:
 
 def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
     (style,) = (
-        dict(each)["href"]
-        for tag, each in visitor.read("/ui").elements
-        if tag == "link" and each["rel"] == "stylesheet"
+        dict(attributes)["href"]
+        for tag, attributes in visitor.read("/ui").elements
+        if tag == "link" and attributes["rel"] == "stylesheet"
     )
     answer = visitor.get(style or "")
     assert answer.status == 200 and "immutable" in answer.headers["cache-control"]
@@ -149,7 +149,7 @@ def test_hostile_names_in_addresses_are_one_sentence(visitor: Visitor) -> None:
             answer = visitor.get(path)
             assert answer.status in (400, 403, 404), (path, answer.status)
             page = PageText(answer.body)
-            assert [each for tag, each in page.elements if tag == "script" and "src" not in each] == []
+            assert [values for tag, values in page.elements if tag == "script" and "src" not in values] == []
             assert "\u202e" not in answer.body and "Traceback" not in answer.body
 
 
@@ -194,7 +194,7 @@ def test_messages_are_selected_by_partition_offset_time_and_key(visitor: Visitor
             partition=number % 2,
         )
     read = visitor.read
-    assert offsets_of(read("/ui/topics/selected/messages?count=10")) == [str(149 - each // 2) for each in range(10)]
+    assert offsets_of(read("/ui/topics/selected/messages?count=10")) == [str(149 - number // 2) for number in range(10)]
     assert offsets_of(read("/ui/topics/selected/messages?count=10&begin=oldest&partition=1")) == list(
         map(str, range(10))
     )
@@ -217,7 +217,9 @@ def test_a_search_says_where_it_ended(visitor: Visitor, monkeypatch: pytest.Monk
     assert "the search has not reached the end of the partition" in page.text
     (following,) = (link for link in page.links() if "offset=50&" in link)
     assert offsets_of(visitor.read(following)) == ["99"]
-    assert offsets_of(visitor.read("/ui/topics/searched/messages?count=10")) == [str(99 - each) for each in range(10)]
+    assert offsets_of(visitor.read("/ui/topics/searched/messages?count=10")) == [
+        str(99 - number) for number in range(10)
+    ]
 
 
 def test_the_pages_of_a_partition_are_all_messages_once(visitor: Visitor) -> None:

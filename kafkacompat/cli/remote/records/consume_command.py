@@ -32,11 +32,14 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     "--partition",
     "partitions",
     multiple=True,
+    metavar="NUMBER",
     type=click.IntRange(min=0),
-    help="Partition to read. May be given often.",
+    help="Partition to read. May be given many times.",
 )
 @click.option("--group", metavar="GROUP", help="Read as a member of this group, and commit its offsets.")
-@click.option("-n", "--max-messages", "most", type=click.IntRange(min=1), metavar="COUNT", help="End after this many.")
+@click.option(
+    "-n", "--max-messages", "most", type=click.IntRange(min=1), metavar="COUNT", help="End after this many records."
+)
 @click.option("--follow", "follows", is_flag=True, help="Wait for more records at the end, until an interrupt.")
 @click.option(
     "--isolation-level",
@@ -55,7 +58,7 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     "--schema-registry",
     "registry",
     metavar="URL",
-    help="Schema registry; values are decoded by it, if not said otherwise.",
+    help="Schema registry that decodes the values, unless --value-decoder names another format.",
 )
 @click.option(
     "--schema-registry-config",
@@ -67,21 +70,21 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
 @click.option(
     "--value-decoder",
     type=click.Choice(["text", "json", "registry"]),
-    help="What the bytes of values are.  [default: text]",
+    help="Format of the values.  [default: text, or registry with --schema-registry]",
 )
 @click.option(
     "--key-decoder",
     type=click.Choice(["text", "json", "registry"]),
     default="text",
     show_default=True,
-    help="What the bytes of keys are.",
+    help="Format of the keys.",
 )
 @click.option(
     "--consumer-property",
     "properties",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A property of librdkafka's consumer. May be given often.",
+    help="A property of librdkafka's consumer. May be given many times.",
 )
 def consume(
     topic: str, bootstrap: str, command_config: Path | None, as_json: bool, properties: tuple[str, ...], **options: Any

@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.cli.remote.cluster import connect_cluster
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -19,7 +20,7 @@ from kafkacompat.cli.remote.records.client_settings import (
     import_library,
     make_client_settings,
 )
-from kafkacompat.cli.remote.records.consuming import RecordReader, store_offsets
+from kafkacompat.cli.remote.records.consuming import Batch, RecordReader, store_offsets
 from kafkacompat.cli.remote.records.decoding import Decode, Failures, keep_text, make_json_decode
 from kafkacompat.cli.remote.records.failures import BrokerWatch, OptionError
 from kafkacompat.cli.remote.records.line_format import Format, format_raw, format_values, make_line_format
@@ -30,6 +31,7 @@ from kafkacompat.cli.remote.records.positions import (
     find_spans,
     read_partitions,
 )
+from kafkacompat.storage.files.os_errors import describe_error
 
 if TYPE_CHECKING:
     from kafkacompat.cli.remote.options import Target
@@ -38,6 +40,10 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 TEXT, JSON, REGISTRY = "text", "json", "registry"
 DECODERS = (TEXT, JSON, REGISTRY)
 EXIT_INTERRUPTED = 130
+
+
+AfterWrite = Callable[[Batch], object]
+"""Receives a batch that is written."""
 
 
 class Selection(NamedTuple):
@@ -68,47 +74,69 @@ class Presentation(NamedTuple):
 def consume(target: Target, selection: Selection, presentation: Presentation, properties: Mapping[str, str]) -> int:
     """Read and write records; returns the exit code. Raises RemoteError, OptionError and BrokenPipeError."""
     failures = Failures()
-    stream = _open_output(presentation.path)
-    is_terminal = stream.isatty()
-    form = make_format(presentation, failures, as_json=target.as_json, is_terminal=is_terminal)
+    is_terminal = presentation.path is None and sys.stdout.isatty()
+    format_batch = make_format(presentation, failures, as_json=target.as_json, is_terminal=is_terminal)
     library = import_library()
     settings = make_consumer_settings(make_client_settings(target), selection) | dict(properties)
     starts, ends = find_offsets(target, selection)
     watch = BrokerWatch(target.bootstrap, time.monotonic)
-    consumer = create_client(library.Consumer, settings | {"error_cb": watch.note_error}, "--consumer-property")
-    reader = RecordReader(library, consumer, watch, ends=ends, most=selection.most)
-    code = EXIT_DONE
-    try:
+    with ExitStack() as open_things:
+        stream = open_things.enter_context(open_output(presentation.path))
+        consumer = create_client(library.Consumer, settings | {"error_cb": watch.note_error}, "--consumer-property")
+        open_things.callback(_close_consumer, library, consumer)
+        reader = RecordReader(library, consumer, watch, ends=ends, most=selection.most)
         if selection.group is None:
             reader.assign(selection.topic, starts)
+            after_write = None
         else:
             reader.subscribe(selection.topic)
-        for batch in reader.read():
-            data = form(batch)
-            stream.write(data)
-            stream.flush()
-            reader.resize(len(data), len(batch))
-            if selection.group is not None:
-                store_offsets(library, consumer, selection.topic, batch)
-    except KeyboardInterrupt:
-        # To follow ends by an interrupt and no other way.
-        code = EXIT_DONE if selection.follows else EXIT_INTERRUPTED
-    finally:
-        with suppress(library.KafkaException, RuntimeError):
-            consumer.close()
+            after_write = partial(store_offsets, library, consumer, selection.topic)
+        code = copy_records(reader, format_batch, stream, after_write)
+    if code == EXIT_INTERRUPTED and selection.follows:
+        # To follow ends by an interrupt and in no other way.
+        code = EXIT_DONE
     output = Output(as_json=False)
     for sentence in failures.sentences:
         output.complain(sentence)
     return code or (EXIT_REFUSED if failures.counts else EXIT_DONE)
 
 
-def _open_output(path: Path | None) -> IO[bytes]:
-    if path is None:
-        return sys.stdout.buffer
+def copy_records(reader: RecordReader, format_batch: Format, stream: IO[bytes], after_write: AfterWrite | None) -> int:
+    """Write all records; returns the exit code. Raises RemoteError and BrokenPipeError."""
     try:
-        return path.open("wb")
+        for batch in reader.read():
+            data = format_batch(batch)
+            stream.write(data)
+            stream.flush()
+            reader.resize(len(data), len(batch))
+            if after_write is not None:
+                after_write(batch)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        raise
     except OSError as problem:
-        raise OptionError(f"--output {path} cannot be written: {problem.strerror}") from None
+        raise RemoteError(f"the output cannot be written: {describe_error(problem)}") from None
+    return EXIT_DONE
+
+
+def _close_consumer(library: Any, consumer: Any) -> None:
+    with suppress(library.KafkaException, RuntimeError):
+        consumer.close()
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open the file to write, or standard output for None; raises OptionError."""
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        file = path.open("wb")
+    except OSError as problem:
+        raise OptionError(f"--output cannot be written: {describe_error(problem)}") from None
+    with file:
+        yield file
 
 
 def find_offsets(target: Target, selection: Selection) -> tuple[dict[int, int], dict[int, int] | None]:

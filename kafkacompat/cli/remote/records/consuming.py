@@ -13,7 +13,8 @@ from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.remote.records.failures import BrokerWatch, explain_error
 
 POLL_S = 0.05
-FIRST_BATCH, LARGEST_BATCH = 500, 10_000
+FIRST_BATCH, LARGEST_BATCH = 500, 1000
+"""Larger ones are slower, because they do not stay in the caches of the processor."""
 BATCH_BYTES = 8 << 20
 """A batch of records should not take more memory than this."""
 

@@ -27,9 +27,11 @@ from kafkacompat.cli.remote.options import Target, connection_options, parse_set
 @click.option("--whole", "is_whole", is_flag=True, help="Each FILE is one record.")
 @click.option("--key", metavar="TEXT", help="Key of each record that has none of its own.")
 @click.option(
-    "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Header of each record. May be given often."
+    "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Header of each record. May be given many times."
 )
-@click.option("--partition", type=click.IntRange(min=0), help="Partition of each record.  [default: by the key]")
+@click.option(
+    "--partition", metavar="NUMBER", type=click.IntRange(min=0), help="Partition of each record.  [default: by the key]"
+)
 @click.option(
     "--compression-type",
     "compression",
@@ -50,7 +52,7 @@ from kafkacompat.cli.remote.options import Target, connection_options, parse_set
     "properties",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A property of librdkafka's producer. May be given often.",
+    help="A property of librdkafka's producer. May be given many times.",
 )
 def produce(
     topic: str,

@@ -45,7 +45,7 @@ QUEUE_BYTES = 64 << 20
 """What librdkafka holds of records that are not acknowledged, if one record is not larger."""
 STANDARD_INPUT = Path("-")
 _NEVER_SET = Event()
-TOPIC_ATTEMPTS, UNKNOWN_ATTEMPTS, TOPIC_PAUSE_S = 50, 20, 0.1
+TOPIC_ATTEMPTS, UNKNOWN_ATTEMPTS, TOPIC_PAUSE_S = 50, 30, 0.1
 """How often a topic is requested until it has a leader, and until it is known at all."""
 
 
@@ -67,6 +67,13 @@ class Delivery(NamedTuple):
     acks: str = "all"
 
 
+class Ending(NamedTuple):
+    """How a run ended: its exit code as far as the input decides, and the problem of the input."""
+
+    code: int
+    problem: str = ""
+
+
 def produce(target: Target, topic: str, source: Input, delivery: Delivery, properties: Mapping[str, str]) -> int:
     """Produce all records; returns the exit code. Raises RemoteError and OptionError."""
     library = import_library()
@@ -85,31 +92,37 @@ def produce(target: Target, topic: str, source: Input, delivery: Delivery, prope
             "error_cb": lambda _: None,
         }
         production.attach(create_client(library.Producer, settings, "--producer-property"))
-        step = files.enter_context(show_progress([stream for stream, _ in streams]))
-        return finish(production, read_records(source, streams, step))
+        with show_progress([stream for stream, _ in streams]) as step:
+            ending = deliver(production, read_records(source, streams, step))
+    return report(production, ending)
 
 
-def finish(production: Production, records: Iterator[NewRecord]) -> int:
-    """Produce the records, wait for the acknowledgements, and report; returns the exit code."""
-    output = Output(as_json=False)
-    code = EXIT_DONE
+def deliver(production: Production, records: Iterator[NewRecord]) -> Ending:
+    """Produce the records, and wait for the acknowledgements."""
+    ending = Ending(EXIT_DONE)
     try:
         production.produce(records)
         production.flush(None, time.monotonic)
     except InputError as problem:
-        output.complain(str(problem))
-        code = EXIT_REFUSED
+        ending = Ending(EXIT_REFUSED, str(problem))
     except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
+        ending = Ending(EXIT_INTERRUPTED)
     try:
-        production.flush(INTERRUPTED_FLUSH_S if code == EXIT_INTERRUPTED else None, time.monotonic)
+        limit_s = INTERRUPTED_FLUSH_S if ending.code == EXIT_INTERRUPTED else None
+        production.flush(limit_s, time.monotonic)
     except KeyboardInterrupt:
         # A second one ends the wait for acknowledgements.
-        code = EXIT_INTERRUPTED
-    for sentence in production.sentences:
+        return Ending(EXIT_INTERRUPTED)
+    return ending
+
+
+def report(production: Production, ending: Ending) -> int:
+    """Write what became of the records; returns the exit code."""
+    output = Output(as_json=False)
+    for sentence in filter(None, (ending.problem, *production.sentences)):
         output.complain(sentence)
-    output.report(summarise(production, is_interrupted=code == EXIT_INTERRUPTED))
-    return code or (EXIT_REFUSED if production.refused or production.unknown else EXIT_DONE)
+    output.report(summarise(production, is_interrupted=ending.code == EXIT_INTERRUPTED))
+    return ending.code or (EXIT_REFUSED if production.refused or production.unknown else EXIT_DONE)
 
 
 def summarise(production: Production, *, is_interrupted: bool) -> str:
@@ -191,12 +204,13 @@ def read_records(source: Input, streams: Sequence[tuple[IO[bytes], str]], step: 
 
 @contextmanager
 def show_progress(streams: Sequence[IO[bytes]]) -> Iterator[Step]:
-    """Show a bar of bytes on standard error, if all input is files and a terminal shows it."""
+    """Show a bar of bytes on standard error, if that is a terminal and the input is none."""
     if not sys.stderr.isatty() or any(stream.isatty() for stream in streams):
         yield lambda _: None
         return
     from kafkacompat.cli.progress import byte_progress
 
     total_bytes = sum(os.fstat(stream.fileno()).st_size for stream in streams)
-    with byte_progress("Producing", total_bytes) as advance:
+    # A pipe has no size.
+    with byte_progress("Producing", total_bytes or None) as advance:
         yield advance

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from kafkacompat.cli.remote.records.input_records import InputError, NewRecord
-from kafkacompat.cli.remote.records.produce_run import finish
+from kafkacompat.cli.remote.records.produce_run import deliver, report
 from kafkacompat.cli.remote.records.producing import MOST_REASONS, OTHER_REASONS, Production
 from tests.kafkacompat.cli.remote.records.fake_client import FakeProducer
 
@@ -19,6 +19,10 @@ def make_production(outcomes: dict[bytes, int] | None = None, **options: Any) ->
     producer = FakeProducer(production.count_delivery, outcomes=outcomes or {}, **options)
     production.attach(producer)
     return production, producer
+
+
+def finish(production: Production, records: Iterator[NewRecord]) -> int:
+    return report(production, deliver(production, records))
 
 
 def test_records_pass_through_a_short_queue() -> None:
@@ -45,7 +49,7 @@ def test_each_reason_of_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[
     ]
 
 
-def test_only_so_many_reasons_are_kept() -> None:
+def test_many_reasons_become_one() -> None:
     production, _ = make_production()
     for number in range(MOST_REASONS + 5):
         production.refuse(f"reason {number}")
