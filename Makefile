@@ -49,7 +49,7 @@ help:
 	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
 	@echo "  make spark-kills    kill each pipeline 20 times, and compare its output record by record"
 	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2, 0.11.0.3 and 0.8.2.2 [BROKER=kafka: on Apache Kafka]"
-	@echo "  make frameworks     run Streams, Connect, MirrorMaker, Karapace, Faust and Quix [BROKER=kafka: on Apache Kafka]"
+	@echo "  make frameworks     run jobs of Streams, Connect, Flink, Spring Kafka, Debezium, Faust and others [BROKER=kafka: on Apache Kafka]"
 	@echo "  make browser        use the web page in Chromium, and make the screenshots of docs/WEB.md (needs Debian's chromium)"
 	@echo "  make suites         run the integration tests of kafka-python and aiokafka on test brokers [ARGS='--aiokafka FOLDER']"
 	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"

@@ -4,9 +4,10 @@
 
 import { Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
 
-const BATCH = 20
+const BATCH = 100
 const [bootstrap, name] = process.argv.slice(2)
-const common = { clientId: name, bootstrapBrokers: [bootstrap] }
+// Apache Kafka refuses a transaction while it still writes the markers of the one before; by default the client waits a second.
+const common = { clientId: name, bootstrapBrokers: [bootstrap], retries: 100, retryDelay: 50 }
 
 const producer = new Producer({
   ...common,
