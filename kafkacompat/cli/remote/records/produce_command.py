@@ -86,5 +86,5 @@ def produce(
     from kafkacompat.cli.remote.records.produce_options import run
 
     given = parse_settings(properties, "--producer-property")
-    constant = [(name, value.encode()) for name, value in parse_settings(headers, "--header").items()]
+    constant = parse_settings(headers, "--header")
     sys.exit(run(Target(bootstrap, command_config), topic, properties=given, headers=constant, **options))

@@ -133,3 +133,18 @@ def test_inputs(produced: list[Any], tmp_path: Path) -> None:
 def test_bad_options_of_produce(produced: list[Any], options: Sequence[str], words: str) -> None:
     result = invoke("produce", "t", *options)
     assert (result.exit_code, words in result.output, produced) == (2, True, []), result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("h\udcff", "'h\\udcff' is not valid: the name is no UTF-8"), ("a\0b", "has a NUL character")]
+)
+def test_a_header_that_librdkafka_cannot_send(produced: list[Any], name: str, reason: str) -> None:
+    result = invoke("produce", "t", "--header", f"{name}=x")
+    assert (result.exit_code, produced) == (2, [])
+    assert reason in result.stderr
+
+
+def test_arguments_may_be_bytes_that_are_no_utf_8(produced: list[Any]) -> None:
+    invoke("produce", "t", "--key", "k\udcff", "--header", "h=\udcff")
+    ((_, _, source, _, _),) = produced
+    assert source.constant == NewRecord(None, b"k\xff", [("h", b"\xff")])
