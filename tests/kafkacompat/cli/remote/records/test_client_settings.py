@@ -12,8 +12,8 @@ import pytest
 from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.remote.options import Target
 from kafkacompat.cli.remote.records.client_settings import create_client, import_library, make_client_settings
-from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.consume_run import Selection, make_consumer_settings
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.positions import Start, StartKind
 from kafkacompat.cli.remote.records.produce_run import Delivery, make_producer_settings
 from tests.fakes.certificates import shared_authority, shared_member
