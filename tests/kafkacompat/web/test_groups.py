@@ -29,8 +29,13 @@ class LargeGroup:
 
 def test_the_work_of_a_page_does_not_grow_with_the_members(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
-    read_one = groups._read_classic
-    monkeypatch.setattr(groups, "_read_classic", lambda member: read.append(member) or read_one(member))
+    read_member = groups._read_classic
+
+    def read_and_count(member: Any) -> groups.Member:
+        read.append(member)
+        return read_member(member)
+
+    monkeypatch.setattr(groups, "_read_classic", read_and_count)
     requests: Any = LargeGroup()
     describing = Deferred.fromCoroutine(groups.describe_group(requests, "g", 0, 1))
     details: Any = describing.result

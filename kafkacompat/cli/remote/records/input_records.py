@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
+from kafkacompat.cli.remote.records.decoding import load_json
+
 MOST_RECORD_BYTES = 100 * 1024 * 1024
 """Brokers accept no larger request by default (socket.request.max.bytes)."""
 STEP_BYTES = 1 << 18
@@ -95,7 +97,7 @@ def make_json_parser(constant: NewRecord) -> Parse:
 
     def parse_json(line: bytes) -> NewRecord:
         try:
-            fields = json.loads(line)
+            fields = load_json(line)
         except (ValueError, RecursionError):
             raise ValueError(
                 "is no JSON: each line is an object with key, value, headers, partition, timestamp"

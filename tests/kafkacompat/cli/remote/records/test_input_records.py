@@ -74,6 +74,8 @@ def test_json_adds_to_what_all_records_share() -> None:
         (b"no", "line 1, is no JSON"),
         (b"\xff", "line 1, is no JSON"),
         (b"[" * 100_000, "line 1, is no JSON"),
+        (b'{"value": NaN}', "line 1, is no JSON"),
+        (b'{"value": [1e999]}', "line 1, is no JSON"),
         (b"[1]", "line 1, is a JSON list, not an object"),
         (b'{"valu": 1}', "line 1, has the unknown field 'valu': choose from headers, key, key_base64, "),
         (b'{"partition": -1}', "line 1, has the partition -1, which is no whole number from 0 to 2147483647"),
