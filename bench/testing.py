@@ -32,6 +32,12 @@ kafka = kafkacompat.testing.broker()
 print(time.perf_counter() - begin)
 kafka.stop()
 """
+PLUGIN = """
+import time, pytest
+begin = time.perf_counter()
+import kafkacompat.testing.plugin
+print(time.perf_counter() - begin)
+"""
 CONFTEST = """
 import json, pathlib, resource
 seconds = dict.fromkeys(("setup", "call", "teardown"), 0.0)
@@ -68,17 +74,24 @@ class Figure(NamedTuple):
     bound: str
 
 
-def measure_cold(runs: int) -> Figure:
-    """Import and start a broker in interpreters of their own."""
+def measure_cold(runs: int) -> list[Figure]:
+    """Import and start a broker, and import the plugin, in interpreters of their own."""
+    return [
+        Figure("import and ready broker, cold interpreter", f"{_time_program(COLD, runs):.3f} s", "0.4 s"),
+        Figure("import of the plugin, beside pytest", f"{_time_program(PLUGIN, runs) * 1000:.1f} ms", "-"),
+    ]
+
+
+def _time_program(program: str, runs: int) -> float:
     seconds = [
         float(
             subprocess.run(
-                [sys.executable, "-c", COLD], check=True, capture_output=True, timeout=MOST_S, env=ENV
+                [sys.executable, "-c", program], check=True, capture_output=True, timeout=MOST_S, env=ENV
             ).stdout
         )
         for _ in range(runs + 1)
     ][1:]
-    return Figure("import and ready broker, cold interpreter", f"{median(seconds):.3f} s", "0.4 s")
+    return median(seconds)
 
 
 def measure_warm(runs: int) -> list[Figure]:
@@ -170,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", action="store_true", help="write the table into docs/testing/fixtures.md")
     options = parser.parse_args(arguments)
     table = Table("figure", "measured", "bound")
-    figures = [measure_cold(options.runs), *measure_warm(options.runs), *measure_tests(options.tests)]
+    figures = [*measure_cold(options.runs), *measure_warm(options.runs), *measure_tests(options.tests)]
     figures.append(measure_first_record("librdkafka", time_librdkafka, options.runs))
     figures.append(measure_first_record("kafka-python", time_kafka_python, options.runs))
     for figure in figures:

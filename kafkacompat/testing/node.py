@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 WILDCARD_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 CLIENT_ID = "kafkacompat.testing"
-CLOSING_TURNS = 3
+CLOSING_TURNS = 4
+"""Turns of the reactor in which Twisted accepts a connection, reads its end and closes its socket."""
 HELPER = Principal("Helper", CLIENT_ID)
 """The user of the helpers, a superuser; no client can authenticate itself as one, since clients are of the kind User."""
 
@@ -121,8 +122,11 @@ class Node:
         if self._broker is None:
             return
         server = self._broker.server
-        # Clients that were closed just now are noticed in this turn.
-        await deferLater(self._reactor, 0)
+        # Clients that were closed just now are noticed in one of these turns.
+        for _ in range(CLOSING_TURNS):
+            await deferLater(self._reactor, 0)
+            if not server.connections:
+                break
         clients = [connection for connection in server.connections if connection.software.name != SOFTWARE_NAME]
         self.left_open += map(describe_client, clients)
         if clients:

@@ -7,12 +7,13 @@ which the tests may own. A forked child has no such thread: it starts another on
 from __future__ import annotations
 
 import atexit
+import contextlib
 import inspect
 import logging
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from kafkacompat.testing.errors import BrokerError
@@ -127,8 +128,7 @@ class ReactorThread:
         with self._lock:
             calls, self._calls = self._calls, set()
         for call in calls:
-            if not call.done():
-                _end(call, self._build_error())
+            _end(call, self._build_error())
 
     def describe_death(self) -> str | None:
         """Return why the thread has ended, one sentence; None while it runs."""
@@ -144,10 +144,12 @@ class ReactorThread:
 
 
 def _end(result: Future[Any], outcome: Any) -> None:
-    if isinstance(outcome, BaseException):
-        result.set_exception(outcome)
-    else:
-        result.set_result(outcome)
+    # The end of the thread and the end of the call may come at the same time.
+    with contextlib.suppress(InvalidStateError):
+        if isinstance(outcome, BaseException):
+            result.set_exception(outcome)
+        else:
+            result.set_result(outcome)
 
 
 _shared: ReactorThread | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.storage.segment.shared_files import FileRegion
@@ -13,7 +14,7 @@ from kafkacompat.testing.rows import Record
 from kafkacompat.wire.apis.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.batch_header import read_header, split_batches
 from kafkacompat.wire.batch_records import read_records
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.testing.nodes import Nodes
@@ -56,6 +57,22 @@ class TopicReader:
         self._topic = topic
         self._isolation = ISOLATION_LEVELS.index(isolation_level)
         self._positions = dict(positions)
+
+    async def find_ends(self) -> dict[int, int]:
+        """Return the ends of the partitions as consumers see them now, of those that have a leader."""
+        topic = self._nodes.find_topic(self._topic)
+        ends: dict[int, int] = {}
+        for partition in range(0 if topic is None else len(topic.partitions)):
+            leader = self._nodes.find_leader(self._topic, partition)
+            with suppress(KafkaError):
+                if leader is not None:
+                    led = leader.broker.replica_manager.find(self._topic, partition)
+                    ends[partition] = led.last_stable_offset if self._isolation else led.high_watermark.offset
+        return ends
+
+    def has_reached(self, ends: Mapping[int, int]) -> bool:
+        """Return whether everything before these offsets was fetched."""
+        return all(self._positions.get(partition, 0) >= end for partition, end in ends.items())
 
     async def fetch(self, wait_s: float) -> list[Fetched]:
         """Return what is new, some of it if it is much. If nothing is, wait for *wait_s*. Raises BrokerError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -195,21 +196,21 @@ class RunningKafka:
     def _read(
         self, topic: str, isolation_level: str, is_enough: Callable[[list[Record]], bool], within: float
     ) -> list[Record]:
-        """Read until there is nothing more and *is_enough*, or until *within* seconds have passed."""
+        """Read what there is now, and more until *is_enough* or until *within* seconds have passed."""
         reader = TopicReader(self._nodes, topic, isolation_level)
+        ends = self.call(reader.find_ends)
         records: list[Record] = []
-        deadline = time.monotonic() + within
+        deadline, wait_s = time.monotonic() + within, 0.0
         while True:
-            fetched = self.call(reader.fetch, 0)
+            fetched = self.call(reader.fetch, wait_s)
             for part in fetched:
                 records += decode(topic, part)
-            if fetched:
+            if fetched and not reader.has_reached(ends):
                 continue
             left_s = deadline - time.monotonic()
             if left_s <= 0 or is_enough(records):
-                return sorted(records)
-            for part in self.call(reader.fetch, min(left_s, FETCH_WAIT_S)):
-                records += decode(topic, part)
+                return sorted(records, key=attrgetter("partition", "offset"))
+            wait_s = min(left_s, FETCH_WAIT_S)
 
     def wait_for_lag(self, group: str, lag: int = 0, *, within: float = WITHIN_S) -> None:
         """Wait until a group has committed offsets, and at most *lag* records remain for it in the topics of these offsets.

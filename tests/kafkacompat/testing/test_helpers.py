@@ -9,13 +9,16 @@ from confluent_kafka import Producer
 
 import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing.reading import Fetched, TopicReader
 from kafkacompat.testing.rows import hash_key
+from kafkacompat.testing.topics import append
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafkacompat.wire.batch_records import build_batch
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +169,18 @@ def test_the_clock_of_the_brokers() -> None:
         assert kafka.records("old") == []
         kafka.produce("old", ["c"])
         assert [record.offset for record in kafka.records("old", 1)] == [2]
+
+
+def test_a_topic_that_grows_all_the_time_is_read_up_to_its_end(broker: RunningBroker) -> None:
+    broker.produce("growing", ["a"])
+    fetch = TopicReader.fetch
+
+    async def grow_and_fetch(reader: TopicReader, wait_s: float) -> list[Fetched]:
+        batch = build_batch([(1, None, b"more", [])])
+        await append(broker._nodes, "growing", {0: batch})
+        return await fetch(reader, wait_s)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TopicReader, "fetch", grow_and_fetch)
+        assert [record.value for record in broker.records("growing")] == [b"a", b"more"]
+        assert len(broker.records("growing", 5)) >= 5

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafkacompat.testing
+from kafkacompat.testing.leftovers import LEFTOVERS
 
 pytest_plugins = ["pytester"]
 
@@ -21,6 +22,12 @@ def _load_broker() -> None:
     with kafkacompat.testing.cluster(1) as kafka:
         kafka.produce("t", ["a"])
         kafka.records("t")
+
+
+@pytest.fixture(autouse=True)
+def _no_leftovers_of_other_tests() -> None:
+    """Let the sessions in this process report their own leftovers only."""
+    LEFTOVERS.take()
 
 
 PLUGIN = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
