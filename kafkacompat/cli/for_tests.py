@@ -54,7 +54,7 @@ def prepare_tests(config: BrokerConfig, faults: Path | None, *, has_clock: bool)
             "--test-clock: the clock is advanced over HTTP, and there is no HTTP listener: set kafkacompat.http.listener"
         )
     if config.http_address is not None:
-        # Whoever advances a clock by years deletes all records, and clients of such a broker have to log in.
+        # A broker whose clock is advanced by years deletes all records: strangers must not control it.
         subject = f"{'--test-clock' if has_clock else '--faults'} with kafkacompat.http.listener"
         if (objection := find_login_objection(config, subject)) is not None:
             raise ConfigError(objection)
