@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.adjustable_reactor import AdjustableReactor
 from kafkacompat.config import BrokerConfig, ConfigError
+from kafkacompat.config.web_page import find_login_objection
 from kafkacompat.faults import Faults
 from kafkacompat.faults.file import load_faults
 from kafkacompat.host import ReactorHost
@@ -52,6 +53,11 @@ def prepare_tests(config: BrokerConfig, faults: Path | None, *, has_clock: bool)
         raise ConfigError(
             "--test-clock: the clock is advanced over HTTP, and there is no HTTP listener: set kafkacompat.http.listener"
         )
+    if config.http_address is not None:
+        # A broker whose clock is advanced by years deletes all records: strangers must not control it.
+        subject = f"{'--test-clock' if has_clock else '--faults'} with kafkacompat.http.listener"
+        if (objection := find_login_objection(config, subject)) is not None:
+            raise ConfigError(objection)
     rules = Faults(in_cluster=config.optional_string("zookeeper.connect") is not None)
     if faults is not None:
         load_faults(faults, rules)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
+
+
+def open_closed_streams() -> None:
+    """Replace standard streams that the parent process has closed by empty ones: Python leaves None in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (open until the process ends)
 
 
 class LazyGroup(click.Group):
@@ -15,6 +24,11 @@ class LazyGroup(click.Group):
     def __init__(self, *arguments: Any, places: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._places = places
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """See click.Command.main."""
+        open_closed_streams()
+        return super().main(*arguments, **options)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """See click.Group.list_commands."""

@@ -1,4 +1,4 @@
-"""Checks of the web page: it needs a listener, and a login where clients have to authenticate themselves."""
+"""Checks of the web page and of /v1/test: they need a listener, and a login where clients have to authenticate themselves."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ def find_web_page_objection(config: BrokerConfig) -> str | None:
         return None
     if config.optional_string("kafkacompat.http.listener") is None:
         return f"{ENABLE}=true needs an address: set kafkacompat.http.listener=127.0.0.1:9464"
+    return find_login_objection(config, f"{ENABLE}=true")
+
+
+def find_login_objection(config: BrokerConfig, subject: str) -> str | None:
+    """Return the sentence that rejects *subject* without a login over HTTP on a broker with users, or None."""
     has_logins = config.bool("kafkacompat.http.scram.enable") or config.value("kafkacompat.http.token.file") is not None
     reason = None if has_logins else _find_users(config)
-    return None if reason is None else f"{ENABLE}=true needs a login, as {reason}: {LOGINS}"
+    return None if reason is None else f"{subject} needs a login, as {reason}: {LOGINS}"
 
 
 def _find_users(config: BrokerConfig) -> str | None:

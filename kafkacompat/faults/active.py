@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+from weakref import ReferenceType, ref
 
 from kafkacompat.faults.parsing import FETCHED_RECORDS, parse_rule
 from kafkacompat.faults.rules import NEGOTIATION, FaultError, FaultRule, RequestFacts
@@ -47,6 +48,13 @@ class ActiveFault:
         return {"id": self.number, **self.rule.given, "matched": self.matched, "applied": self.applied}
 
 
+class Effect(Protocol):
+    """What a rule has begun and what goes on, such as a pause."""
+
+    def end(self) -> None:
+        """End it, if it goes on."""
+
+
 class Faults:
     """The rules of one broker, or of all brokers of a cluster. All methods are for the reactor's thread.
 
@@ -58,6 +66,7 @@ class Faults:
         self.seed = seed
         self._in_cluster = in_cluster
         self._active: dict[int, ActiveFault] = {}
+        self._effects: list[ReferenceType[Effect]] = []
         self._last_number = 0
 
     def __bool__(self) -> bool:
@@ -84,10 +93,19 @@ class Faults:
             raise FaultError(f"there is no rule {number}")
 
     def clear(self, seed: int | None = None) -> None:
-        """Remove all rules, and count from 1 again; *seed* replaces the seed."""
+        """Remove all rules, end the pauses that they have begun, and count from 1 again; *seed* replaces the seed."""
         self._active.clear()
+        for effect in self._list_effects():
+            effect.end()
         self._last_number = 0
         self.seed = self.seed if seed is None else seed
+
+    def watch(self, effect: Effect) -> None:
+        """Let `clear` end an effect that outlasts the request of its rule. The rules keep no reference to it."""
+        self._effects = [ref(other) for other in (*self._list_effects(), effect)]
+
+    def _list_effects(self) -> Sequence[Effect]:
+        return [effect for reference in self._effects if (effect := reference()) is not None]
 
     def list(self) -> list[dict[str, Any]]:
         """Return the rules in order, each as it was given, with ``id``, ``matched`` and ``applied``."""

@@ -33,5 +33,7 @@ def inject_faults(faults: Faults, server: KafkaServer, services: Services, handl
     def find_connection(peer: Peer) -> KafkaConnection | None:
         return next((connection for connection in server.connections if connection.peer is peer), None)
 
-    tools = FaultTools(faults, services, Pause(services.clock), find_connection, move_leader)
+    pause = Pause(services.clock)
+    faults.watch(pause)
+    tools = FaultTools(faults, services, pause, find_connection, move_leader)
     server.wrap_dispatcher = lambda dispatcher: FaultyDispatcher(dispatcher, tools)

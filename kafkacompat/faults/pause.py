@@ -11,7 +11,7 @@ from kafkacompat.handlers.context import Pending
 
 if TYPE_CHECKING:
     from kafkacompat.server.dispatcher import Answer
-    from kafkacompat.timers import Clock
+    from kafkacompat.timers import Clock, DelayedCall
 
 
 class Pause:
@@ -19,21 +19,23 @@ class Pause:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._is_paused = False
+        self._ending: DelayedCall | None = None
         self._waiting: list[Deferred[None]] = []
 
     def __bool__(self) -> bool:
         """Whether the broker is paused now."""
-        return self._is_paused
+        return self._ending is not None
 
     def begin(self, duration_ms: int) -> None:
         """Pause, unless the broker is paused already."""
-        if not self._is_paused:
-            self._is_paused = True
-            self._clock.callLater(duration_ms / 1000, self._end)
+        if self._ending is None:
+            self._ending = self._clock.callLater(duration_ms / 1000, self.end)
 
-    def _end(self) -> None:
-        self._is_paused = False
+    def end(self) -> None:
+        """End the pause, if there is one: its time has passed, or the rules are removed."""
+        ending, self._ending = self._ending, None
+        if ending is not None and ending.active():
+            ending.cancel()
         waiting, self._waiting = self._waiting, []
         for ended in waiting:
             ended.callback(None)
@@ -49,7 +51,7 @@ class Pause:
         return Pending(Deferred.fromCoroutine(answer()), in_order=True)
 
     async def _wait(self) -> None:
-        while self._is_paused:
+        while self:
             ended: Deferred[None] = Deferred()
             self._waiting.append(ended)
             await ended

@@ -136,11 +136,12 @@ class MetricsPage(Page):
 
 
 class _Request(Request):
-    """A request whose body is kept up to the bound of the site; ``is_too_large`` if it was longer."""
+    """A request whose body is kept up to the bound of the site, ``max_body_bytes``; ``is_too_large`` if it was longer."""
 
     channel: Any
     content: Any
     is_too_large = False
+    max_body_bytes = 0
     _body_bytes = 0
 
     def gotLength(self, length: int | None) -> None:
@@ -150,7 +151,8 @@ class _Request(Request):
     def handleContentChunk(self, data: bytes) -> None:
         """Twisted: a part of the body."""
         self._body_bytes += len(data)
-        self.is_too_large = self._body_bytes > self.channel.site.max_body_bytes
+        self.max_body_bytes = self.channel.site.max_body_bytes
+        self.is_too_large = self._body_bytes > self.max_body_bytes
         if not self.is_too_large:
             self.content.write(data)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,8 +114,7 @@ async def list_groups(requests: InternalRequests, clock: Clock, search: str, num
 
 async def _add_summary(requests: InternalRequests, group: GroupState, node_id: int) -> None:
     try:
-        details = await _describe(requests, group)
-        group.members = len(details.members)
+        await _describe(requests, group)
         offsets = await _read_offsets(requests, group.group_id)
     except HttpError as problem:
         group.problem = str(problem)
@@ -134,31 +134,30 @@ async def describe_group(requests: InternalRequests, group_id: str, number: int,
         details.notes.append(f"offsets {number * OFFSETS_A_PAGE + 1} and following of {len(offsets)} are shown")
     details.offsets = offsets[number * OFFSETS_A_PAGE : (number + 1) * OFFSETS_A_PAGE]
     details.notes += await _add_ends(requests, details.offsets, node_id)
-    group.members = len(details.members)
     lags = [offset.lag for offset in details.offsets]
     group.lag = sum(lag for lag in lags if lag is not None)
-    if len(details.members) > MAX_MEMBERS:
-        details.notes.append(f"{MAX_MEMBERS} of {len(details.members)} members are shown")
-        del details.members[MAX_MEMBERS:]
+    if group.members is not None and group.members > MAX_MEMBERS:
+        details.notes.append(f"{MAX_MEMBERS} of {group.members} members are shown")
     return details
 
 
 async def _describe(requests: InternalRequests, group: GroupState) -> GroupDetails:
+    """Complete the state of a group, and return it with its first members; raises HttpError."""
     subject = f"the group {group.group_id}"
     if group.group_type == CONSUMER_TYPE:
         request = ConsumerGroupDescribeRequest(group_ids=[group.group_id])
         (described,) = (await requests.send(request)).groups
         check(described.error_code, subject)
-        group.state = described.group_state
-        return GroupDetails(group, described.assignor_name, list(map(_read_consumer, described.members)))
+        group.state, group.members = described.group_state, len(described.members)
+        return GroupDetails(group, described.assignor_name, list(map(_read_consumer, described.members[:MAX_MEMBERS])))
     (described,) = (await requests.send(DescribeGroupsRequest(groups=[group.group_id]))).groups
     if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         # It may be one of the other protocol.
         group.group_type = CONSUMER_TYPE
         return await _describe(requests, group)
     check(described.error_code, subject)
-    group.state, group.protocol = described.group_state, described.protocol_type
-    return GroupDetails(group, described.protocol_data, list(map(_read_classic, described.members)))
+    group.state, group.protocol, group.members = described.group_state, described.protocol_type, len(described.members)
+    return GroupDetails(group, described.protocol_data, list(map(_read_classic, described.members[:MAX_MEMBERS])))
 
 
 def _read_consumer(member: Any) -> Member:
@@ -201,20 +200,18 @@ async def _read_offsets(requests: InternalRequests, group_id: str) -> list[Commi
 async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffset], node_id: int) -> list[str]:
     """Add the ends of the partitions, and return a sentence for each topic whose ends are not known."""
     notes = []
-    topics = list(dict.fromkeys(offset.topic for offset in offsets))
+    committed: dict[str, set[int]] = {}
+    for offset in offsets:
+        committed.setdefault(offset.topic, set()).add(offset.partition)
     partitions: list[PartitionState] = []
-    for topic in topics[:MAX_TOPICS]:
+    for topic, indexes in islice(committed.items(), MAX_TOPICS):
         try:
-            partitions += (await describe_topic(requests, topic)).partitions
+            described = await describe_topic(requests, topic)
         except HttpError as problem:
             notes.append(str(problem))
-    committed = {(offset.topic, offset.partition) for offset in offsets}
-    ends = await find_offsets(
-        requests,
-        [partition for partition in partitions if (partition.topic, partition.index) in committed],
-        LATEST,
-        node_id,
-    )
+        else:
+            partitions += [partition for partition in described.partitions if partition.index in indexes]
+    ends = await find_offsets(requests, partitions, LATEST, node_id)
     for offset in offsets:
         offset.end = ends.get((offset.topic, offset.partition))
     return notes

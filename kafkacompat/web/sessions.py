@@ -21,9 +21,10 @@ COOKIE = "kafkacompat_ui"
 
 
 class Session(NamedTuple):
-    """A user who has logged in; the clock's seconds at the end."""
+    """A user who has logged in; ``instance`` is "" for a user of the cluster, ``ends_s`` the clock's seconds at the end."""
 
     login: Login
+    instance: str
     ends_s: float
 
 
@@ -36,12 +37,12 @@ class Sessions:
         self._key = draw_bytes(32)
         self._by_id: dict[str, Session] = {}
 
-    def begin(self, login: Login) -> str:
+    def begin(self, login: Login, instance: str = "") -> str:
         """Begin a session and return the value of its cookie. If there are too many sessions, the oldest one ends."""
         if len(self._by_id) >= MAX_SESSIONS:
             del self._by_id[next(iter(self._by_id))]
         session_id = self._draw_bytes(ID_BYTES).hex()
-        self._by_id[session_id] = Session(login, self._clock.seconds() + LIFETIME_S)
+        self._by_id[session_id] = Session(login, instance, self._clock.seconds() + LIFETIME_S)
         return f"{session_id}.{self._sign('session', session_id)}"
 
     def find(self, cookie: str) -> Session | None:

@@ -142,7 +142,7 @@ class WebPage(Resource):
         return {
             "node_id": self._services.node_id,
             "user": "" if user is None or not user.cookie else user.name,
-            "instance": "" if tenant is None else tenant.name,
+            "instance": _name_instance(tenant),
             "form_token": "" if user is None else self._sessions.make_form_token(user.cookie),
             "is_writable": self._services.is_writable,
             "has_instances": bool(self._services.instances),
@@ -171,6 +171,10 @@ class WebPage(Resource):
             return None
         principal = session.login.principal
         tenant = self._find_tenant(principal, request.getClientAddress().host)
+        if _name_instance(tenant) != session.instance:
+            # A user of an instance that is removed does not become one of the cluster.
+            self._sessions.end(cookie)
+            return None
         return User(principal, tenant, cookie)
 
     def _find_tenant(self, principal: Principal, host: str) -> TenantView | None:
@@ -213,7 +217,7 @@ class WebPage(Resource):
         try:
             name = self._find_physical_user(fields.get("name", ""), fields.get("instance", ""))
             login = await access.log_in(name, fields.get("secret", ""), host)
-            self._find_tenant(login.principal, host)
+            tenant = self._find_tenant(login.principal, host)
         except HttpError as problem:
             return self._show_login(str(problem), fields.get("to", ""), problem.status)
         log.info("%s has logged in to the web page from %s", User(login.principal, None, "").shown, host)
@@ -221,7 +225,7 @@ class WebPage(Resource):
         return Reply(
             303,
             location=check_target(fields.get("to", "")),
-            cookie=self._make_cookie(request, self._sessions.begin(login)),
+            cookie=self._make_cookie(request, self._sessions.begin(login, _name_instance(tenant))),
         )
 
     def _find_physical_user(self, name: str, instance: str) -> str:
@@ -261,6 +265,10 @@ class WebPage(Resource):
     def _render(self, reply_status: int, template: str, **values: Any) -> Reply:
         """Render a page without much contents."""
         return Reply(reply_status, self._renderer.render(template, {"title": "Error", "section": "", **values}))
+
+
+def _name_instance(tenant: TenantView | None) -> str:
+    return "" if tenant is None else str(tenant.name)
 
 
 def _write(request: Request, reply: Reply) -> None:

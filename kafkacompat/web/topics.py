@@ -8,12 +8,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.web.errors import check
+from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.web.errors import check, explain
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkacompat.wire.apis.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from kafkacompat.wire.apis.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
+from kafkacompat.wire.apis.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from kafkacompat.wire.apis.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import format_uuid
 
@@ -168,15 +168,24 @@ async def list_problems(requests: InternalRequests, after: str) -> tuple[list[Pa
 
 async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
     """Return a topic with all its partitions, without offsets and sizes; raises HttpError."""
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-    response = await requests.send(request)
-    if not response.topics:
-        check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic {name}")
-    (topic,) = response.topics
-    check(topic.error_code, f"the topic {name}")
-    partitions = [_read_partition(name, partition) for partition in topic.partitions]
-    partitions.sort(key=attrgetter("index"))
-    return TopicState(name, format_uuid(topic.topic_id), topic.is_internal, partitions)
+    state, cursor = None, None
+    while state is None or cursor is not None:
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name)], response_partition_limit=SCANNED_A_TURN, cursor=cursor
+        )
+        response = await requests.send(request)
+        if not response.topics:
+            break
+        (topic,) = response.topics
+        check(topic.error_code, f"the topic {name}")
+        if state is None:
+            state = TopicState(name, format_uuid(topic.topic_id), topic.is_internal)
+        state.partitions += [_read_partition(name, partition) for partition in topic.partitions]
+        cursor = response.next_cursor
+    if state is None:
+        raise HttpError(*explain(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic {name}"))
+    state.partitions.sort(key=attrgetter("index"))
+    return state
 
 
 async def add_offsets(requests: InternalRequests, partitions: list[PartitionState], node_id: int) -> None:

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from kafkacompat.wire.errors import ErrorCode, describe_code
 
-EXIT_DONE, EXIT_REFUSED, EXIT_UNUSABLE = 0, 1, 2
-"""Done; the cluster refuses; the options are not valid or no broker answers."""
+EXIT_DONE, EXIT_REFUSED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
+"""Done; the cluster refuses; the options are not valid or no broker answers; the user has ended the command."""
 
 SIMILARITY = 0.6
 """Least share of the letters of both names that agree, as difflib counts them."""
 
-_NO_RIGHT = "the user of --command-config lacks the right: an administrator grants it by `kafkacompat acls add`"
+NO_RIGHT = "the user of --command-config lacks the right: an administrator grants it by `kafkacompat acls add`"
 _SENTENCES = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _NO_RIGHT,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: _NO_RIGHT,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _NO_RIGHT,
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _NO_RIGHT,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: NO_RIGHT,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: NO_RIGHT,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NO_RIGHT,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NO_RIGHT,
     ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name in their properties",
     ErrorCode.TOPIC_DELETION_DISABLED: "the brokers delete no topics: set delete.topic.enable=true in their properties",
     ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its clients first",

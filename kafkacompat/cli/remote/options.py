@@ -95,6 +95,19 @@ def name_options(
     return add_options
 
 
+def topic_option(complete: Complete) -> Callable[[Function], Function]:
+    """Return the option --topic of a command whose first argument may be the topic as well."""
+    text = "The topic, as Kafka's tools take it, instead of the first argument."
+    return click.option("--topic", "named_topic", metavar="TOPIC", shell_complete=complete, help=text)
+
+
+def require_topic_name(name: str | None) -> str:
+    """Return the topic of a command; raises click.UsageError without one."""
+    if not name:
+        raise click.UsageError("name a topic")
+    return name
+
+
 def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
     """Read NAME=VALUE of each text; raises click.UsageError."""
     settings: dict[str, str] = {}

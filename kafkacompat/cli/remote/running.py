@@ -16,6 +16,7 @@ from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, EXIT_UNUSABLE
 from kafkacompat.cli.remote.options import Target
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.requests import NoResponseError, UnservedRequestError
+from kafkacompat.storage.files.os_errors import describe_error
 
 Options = ParamSpec("Options")
 
@@ -46,16 +47,29 @@ def run_guarded(work: Callable[[], int | None]) -> int:
         return _refuse(f"the broker cannot do this: {problem}", EXIT_REFUSED)
     except NoResponseError as problem:
         return _refuse(f"no broker answers: {problem}", EXIT_UNUSABLE)
+    except UnicodeEncodeError:
+        return _refuse(
+            f"{_find_foreign_text()} is no UTF-8: correct it, or check the locale of the shell", EXIT_UNUSABLE
+        )
     except ValueError as problem:
         return _refuse(str(problem), EXIT_UNUSABLE)
     except RemoteError as problem:
         return _refuse(str(problem), EXIT_REFUSED)
+    except OSError as problem:
+        _discard_output()
+        return _refuse(f"the output cannot be written: {describe_error(problem)}", EXIT_REFUSED)
 
 
 def _refuse(sentence: str, code: int) -> int:
     with suppress(BrokenPipeError):
         click.echo(escape_control_characters(f"kafkacompat: {sentence}"), err=True)
     return code
+
+
+def _find_foreign_text() -> str:
+    """Return the first argument that is no UTF-8; texts of standard input are not shown, as they may be passwords."""
+    foreign = next((text for text in sys.argv if any("\udc80" <= character <= "\udcff" for character in text)), None)
+    return "the input" if foreign is None else f"the argument {foreign!r}"
 
 
 def _discard_output() -> None:

@@ -95,7 +95,10 @@ def _read_duration(body: Mapping[str, Any]) -> float:
         return float(matched[1]) * UNITS_S[matched[2]]
     if isinstance(duration_ms, bool) or not isinstance(duration_ms, int | float):
         raise HttpError(400, f"advance_ms={duration_ms!r}: it takes a number of milliseconds")
-    return duration_ms / 1000
+    try:
+        return duration_ms / 1000
+    except OverflowError:
+        raise HttpError(400, "advance_ms is not valid: it has too many digits") from None
 
 
 async def _list_faults(call: ControlCall) -> Answer:
@@ -182,6 +185,9 @@ class ControlPage(Resource):
         operation = OPERATIONS[path].get("GET" if method == "HEAD" else method)
         if operation is None:
             raise HttpError(405, f"{path} serves {', '.join(OPERATIONS[path])}")
+        if request.getHeader(b"origin") is not None:
+            # Browsers send it with every request that changes something, also to a name that leads here by a trick.
+            raise HttpError(403, "a page in a browser must not control this broker: use a client without Origin")
         if self._access is not None:
             await self._access.authenticate(request.getHeader(b"authorization"), request.getClientAddress().host)
         call: Any = ControlCall(

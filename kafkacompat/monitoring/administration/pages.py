@@ -119,7 +119,7 @@ def read_body(request: Any, operation: Operation) -> Mapping[str, Any]:
         # This also keeps pages of other sites from sending requests by a browser that knows a password.
         raise HttpError(415, "the body is not JSON: set Content-Type: application/json")
     if request.is_too_large:
-        raise HttpError(413, f"the body has more than {MAX_BODY_BYTES} bytes")
+        raise HttpError(413, f"the body has more than {request.max_body_bytes} bytes")
     try:
         body = json.loads(request.content.getvalue() or b"{}")
     except (ValueError, RecursionError):

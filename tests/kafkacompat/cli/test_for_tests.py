@@ -27,6 +27,21 @@ def test_a_clock_for_tests_needs_the_http_listener() -> None:
     assert isinstance(host.reactor, AdjustableReactor)
 
 
+@pytest.mark.parametrize("has_clock", [False, True])
+def test_a_broker_with_users_is_controlled_by_users_only(tmp_path: Path, has_clock: bool) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text("rules:\n")
+    users = {"authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    http = {"kafkacompat_http_listener": "127.0.0.1:8080"}
+    sentence = (
+        f"{'--test-clock' if has_clock else '--faults'} with kafkacompat.http.listener needs a login, as the broker has"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        prepare_tests(make_config(**users, **http), path, has_clock=has_clock)
+    prepare_tests(make_config(**users, **http, kafkacompat_http_scram_enable="true"), path, has_clock=has_clock)
+    prepare_tests(make_config(**users), path, has_clock=False)
+
+
 def test_faults_from_a_file_need_no_http_listener(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text("rules:\n- drop: true\n  api: Produce\n")

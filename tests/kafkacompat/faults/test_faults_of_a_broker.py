@@ -284,6 +284,17 @@ def test_a_paused_broker_accepts_connections_and_answers_nothing(world: FaultyWo
     assert world.faults.counts == {1: FaultCounts(3, 1)}
 
 
+def test_the_removal_of_all_rules_ends_a_pause(world: FaultyWorld) -> None:
+    world.faults.add(client_id="raw", pause_ms=3_600_000)
+    client = world.connect()
+    client.send(ListGroupsRequest(), 4)
+    world.turn()
+    assert client.received == b""
+    world.faults.clear()
+    world.turn()
+    assert client.take_frame() is not None
+
+
 def test_rules_choose_by_client(world: FaultyWorld) -> None:
     world.faults.add(client_id="victim-*", error="REBALANCE_IN_PROGRESS")
     request = HeartbeatRequest(group_id="g", member_id="m")

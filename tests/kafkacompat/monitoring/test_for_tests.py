@@ -37,7 +37,9 @@ class TestedBroker(World):
         assert self.broker.monitor is not None
         self.broker.monitor.serve_tests(Controls(self.broker_clock, self.faults))
 
-    def send(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
+    def send(
+        self, method: str, path: str, body: Any = None, token: str | None = None, origin: str | None = None
+    ) -> tuple[int, Any]:
         """Return status and body of an answer in JSON."""
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [
@@ -48,6 +50,8 @@ class TestedBroker(World):
         ]
         if token is not None:
             lines.append(f"Authorization: Bearer {token}")
+        if origin is not None:
+            lines.append(f"Origin: {origin}")
         protocol, transport = connect(self.clock.site)
         protocol.dataReceived("\r\n".join([*lines, "", ""]).encode() + data)
         for _ in range(1000):
@@ -92,6 +96,7 @@ def test_the_clock_is_advanced(world: TestedBroker) -> None:
         ({"advance": "999999999999d"}, "it ends with the year 9999"),
         ({"advanced": "1h"}, "'advanced' is no field of the body, which takes advance, advance_ms"),
         (b"{", "the body is not valid JSON"),
+        (b'{"advance_ms": ' + b"1" * 400 + b"}", "advance_ms is not valid: it has too many digits"),
     ],
 )
 def test_a_wrong_duration_is_a_sentence(world: TestedBroker, body: Any, sentence: str) -> None:
@@ -119,7 +124,14 @@ def test_rules_are_added_listed_and_removed(world: TestedBroker) -> None:
 def test_a_wrong_rule_is_a_sentence(world: TestedBroker) -> None:
     status, answer = world.send("POST", FAULTS, {"api": "Produce", "error": "NOT_LEADER"})
     assert (status, answer["error"]) == (400, "error=NOT_LEADER: the protocol has no error of this name")
-    assert world.send("POST", FAULTS, b" " * (MAX_BODY_BYTES + 1))[0] == 413
+    sentence = "the body has more than 65536 bytes"
+    assert world.send("POST", FAULTS, b" " * (MAX_BODY_BYTES + 1)) == (413, {"error": sentence})
+
+
+def test_no_page_in_a_browser_controls_the_broker(world: TestedBroker) -> None:
+    for method, path in (("POST", CLOCK), ("DELETE", FAULTS)):
+        status, answer = world.send(method, path, {"advance_ms": 1}, origin="http://here")
+        assert (status, answer["error"].startswith("a page in a browser must not control")) == (403, True)
 
 
 @pytest.mark.parametrize(

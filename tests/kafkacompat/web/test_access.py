@@ -252,6 +252,19 @@ def test_users_of_an_instance_see_their_instance_only(visitor: Visitor) -> None:
     assert "bank" in visitor.read("/ui/instances").text
 
 
+def test_a_session_ends_with_its_instance(visitor: Visitor) -> None:
+    make_instance(visitor, "shop")
+    visitor.produce("operator", b"of the operator")
+    assert visitor.log_in("", TOKEN[::-1]).status == 303
+    assert visitor.get("/ui/topics").status == 200
+    path = "/v1/instances/shop?grace.ms=0&confirm=shop"
+    assert visitor.send("DELETE", path, Authorization=f"Bearer {TOKEN}").status == 202
+    visitor.world.clock.pump([1] * 60)
+    assert not visitor.world.broker.instances.by_name
+    # The token is still valid, and its name is that of a user of the cluster now.
+    assert visitor.get("/ui/topics").status == 303
+
+
 def test_an_instance_whose_whitelist_lacks_the_address_is_closed(visitor: Visitor) -> None:
     make_instance(visitor, "shop")
     visitor.add_user("shop.bob")

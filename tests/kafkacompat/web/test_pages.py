@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.monitoring.administration.requests import InternalRequests
+from kafkacompat.web import topics
 from kafkacompat.web.messages import Decoded, decode_region
 from kafkacompat.web.pages import PAGES
 from kafkacompat.web.site import HEADERS
@@ -20,6 +22,7 @@ from kafkacompat.wire.apis.offset_commit import (
 )
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.wire.schema import Request
 from tests.kafkacompat.web.visitor import PageText, Visitor
 
 Sent = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
@@ -312,6 +315,24 @@ def test_a_topic_of_many_partitions_has_pages(visitor: Visitor) -> None:
     assert "/ui/topics/wide/messages?partition=99" in first.links() and "/ui/topics/wide?page=1" in first.links()
     assert "/ui/topics/wide/messages?partition=249" in last.links() and "/ui/topics/wide?page=3" not in last.links()
     assert "only the first 50 partitions are read" in visitor.read("/ui/topics/wide/messages").text
+
+
+def test_a_topic_is_read_in_portions(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_topic(visitor, "portions", 95)
+    counts: list[int] = []
+    send = InternalRequests.send
+
+    async def send_and_count(requests: InternalRequests, request: Request, version: int | None = None) -> Any:
+        response = await send(requests, request, version)
+        described = [topic for topic in getattr(response, "topics", ()) if hasattr(topic, "partitions")]
+        counts.append(sum(len(topic.partitions) for topic in described))
+        return response
+
+    monkeypatch.setattr(InternalRequests, "send", send_and_count)
+    monkeypatch.setattr(topics, "SCANNED_A_TURN", 40)
+    monkeypatch.setattr(topics, "OFFSETS_A_TURN", 40)
+    assert "/ui/topics/portions/messages?partition=94" in visitor.read("/ui/topics/portions").links()
+    assert max(counts) == 40
 
 
 def test_groups_have_lag_and_pages(visitor: Visitor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +44,13 @@ def describe_groups(cluster: RemoteCluster, output: Output, names: Sequence[str]
     listings = list_groups(cluster)
     by_id = {listing.group_id: listing for listing in listings}
     topics = cluster.read_topics()
+    leaders = find_leaders(topics)
     described, code = [], EXIT_DONE
     for name in sorted(by_id) if names is None else names:
         try:
             if name not in by_id:
                 raise RemoteError(explain_missing_group(name, listings))
-            described.append(_describe(cluster, by_id[name], topics))
+            described.append(_describe(cluster, by_id[name], topics, leaders))
         except RemoteError as problem:
             output.complain(str(problem))
             code = EXIT_REFUSED
@@ -62,15 +63,20 @@ def describe_groups(cluster: RemoteCluster, output: Output, names: Sequence[str]
     return code
 
 
-def _describe(cluster: RemoteCluster, listing: GroupListing, topics: Sequence[MetadataResponseTopic]) -> dict[str, Any]:
+def _describe(
+    cluster: RemoteCluster,
+    listing: GroupListing,
+    topics: Sequence[MetadataResponseTopic],
+    leaders: Mapping[PartitionName, int],
+) -> dict[str, Any]:
     group = describe_group(cluster, listing)
     if listing.group_type == SHARE:
         positions = read_share_offsets(cluster, listing.group_id)
     else:
         positions = read_committed_offsets(cluster, listing.group_id, topics)
-    assigned = {name for member in group.members for name in member.partitions}
-    leaders = {name: leader for name, leader in find_leaders(topics).items() if name in positions or name in assigned}
-    offsets = _list_offsets(group, positions, find_offsets(cluster, leaders, LATEST))
+    names = {*positions, *(name for member in group.members for name in member.partitions)}
+    own_leaders = {name: leaders[name] for name in sorted(names) if name in leaders}
+    offsets = _list_offsets(group, positions, find_offsets(cluster, own_leaders, LATEST))
     return {
         "group": group.group_id,
         "type": group.group_type,

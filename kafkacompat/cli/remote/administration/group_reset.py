@@ -21,6 +21,7 @@ from kafkacompat.cli.remote.administration.log_offsets import (
 )
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
 from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal
+from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkacompat.cli.remote.cluster import RemoteCluster
@@ -88,7 +89,7 @@ def choose_destination(
     if to_datetime is not None:
         chosen.append(Destination(timestamp=parse_datetime(to_datetime)))
     if by_duration is not None:
-        chosen.append(Destination(timestamp=now_ms - parse_duration_ms(by_duration)))
+        chosen.append(Destination(timestamp=max(0, now_ms - parse_duration_ms(by_duration))))
     if len(chosen) != 1:
         options = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime and --by-duration"
         raise click.UsageError(f"the new offsets need exactly one of {options}")
@@ -96,14 +97,17 @@ def choose_destination(
 
 
 def parse_datetime(text: str) -> int:
-    """Return ms since 1970 of a time such as 2026-01-31T08:00:00.000, in UTC unless it names its zone; raises click.UsageError."""
+    """Return ms since 1970 of a time such as 2026-01-31T08:00:00.000, in UTC unless it names its zone; raises click.UsageError.
+
+    Negative times have other meanings in requests: one before 1970 is 0.
+    """
     try:
         moment = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)
     except ValueError:
         raise click.UsageError(
             f"--to-datetime {text} is no time: it takes one such as 2026-01-31T08:00:00.000"
         ) from None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+    return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000))
 
 
 def parse_duration_ms(text: str) -> int:
@@ -124,7 +128,8 @@ def parse_topics(texts: Iterable[str]) -> dict[str, list[int] | None]:
             raise click.UsageError(
                 f"--topic {text} is not valid: it takes a topic, or one with partitions such as orders:0,1"
             )
-        wanted[topic] = [int(number) for number in numbers.split(",")] if colon else None
+        given = wanted.get(topic, []) if colon else None
+        wanted[topic] = None if given is None else [*given, *map(int, numbers.split(","))]
     return wanted
 
 
@@ -143,7 +148,8 @@ def reset_offsets(
     topics = cluster.read_topics()
     committed = {name: position.offset for name, position in read_committed_offsets(cluster, group_id, topics).items()}
     names = _select_partitions(cluster, group_id, topics, wanted, committed)
-    offsets = _find_destinations(cluster, {name: find_leaders(topics)[name] for name in names}, committed, destination)
+    leaders = find_leaders(topics)
+    offsets = _find_destinations(cluster, {name: leaders[name] for name in names}, committed, destination)
     refused = commit_offsets(cluster, group_id, offsets, topics) if is_executed else {}
     rows = [
         {"topic": name.topic, "partition": name.partition, "offset": committed.get(name), "new_offset": offset}
@@ -186,7 +192,9 @@ def _select_partitions(
     names = []
     for topic, indexes in wanted.items():
         if topic not in counts:
-            raise RemoteError(f"the offsets of {group_id} are not reset: {explain_topic(cluster, topic, 3)}")
+            raise RemoteError(
+                f"the offsets of {group_id} are not reset: {explain_topic(cluster, topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}"
+            )
         for index in range(counts[topic]) if indexes is None else indexes:
             if index >= counts[topic]:
                 raise RemoteError(f"the topic {topic} has no partition {index}: the last one is {counts[topic] - 1}")

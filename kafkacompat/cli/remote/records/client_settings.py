@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.remote.errors import RemoteError, explain_missing_library
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.java_properties import parse_properties
 
@@ -97,12 +98,12 @@ def _make_silent_logger() -> logging.Logger:
 
 
 def create_client(kind: Any, settings: Settings, option: str) -> Any:
-    """Return a producer or consumer of librdkafka; raises RemoteError for a property that librdkafka does not accept."""
+    """Return a producer or consumer of librdkafka; raises OptionError for a property that librdkafka does not accept."""
     library = import_library()
     try:
         return kind({"log_level": 0, "logger": _make_silent_logger(), **settings})
     except library.KafkaException as problem:
         reason = problem.args[0].str()
-        raise RemoteError(f"librdkafka does not accept a property ({reason}): correct {option}") from None
+        raise OptionError(f"librdkafka does not accept a property ({reason}): correct {option}") from None
     except (TypeError, ValueError) as problem:
-        raise RemoteError(f"librdkafka does not accept a property ({problem}): correct {option}") from None
+        raise OptionError(f"librdkafka does not accept a property ({problem}): correct {option}") from None

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from kafkacompat.cli.remote.completion import complete_topics
-from kafkacompat.cli.remote.options import Target, connection_options, parse_settings
+from kafkacompat.cli.remote.options import Target, connection_options, parse_settings, require_topic_name, topic_option
 
 _FIELDS = "timestamp, partition, offset, headers, key, value"
 
 
 @click.command()
-@click.argument("topic", shell_complete=complete_topics)
+@click.argument("topic", required=False, shell_complete=complete_topics)
+@topic_option(complete_topics)
 @connection_options("Brokers of the cluster.")
 @click.option("--from-beginning", is_flag=True, help="Start at the first record: short for --offset earliest.")
 @click.option(
@@ -87,7 +88,13 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     help="A property of librdkafka's consumer. May be given many times.",
 )
 def consume(
-    topic: str, bootstrap: str, command_config: Path | None, as_json: bool, properties: tuple[str, ...], **options: Any
+    topic: str | None,
+    named_topic: str | None,
+    bootstrap: str,
+    command_config: Path | None,
+    as_json: bool,
+    properties: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Write the records of TOPIC to standard output.
 
@@ -113,5 +120,8 @@ def consume(
     """
     from kafkacompat.cli.remote.records.consume_options import run
 
+    if topic is not None and named_topic is not None:
+        raise click.UsageError("name the topic once: as an argument or with --topic")
+    chosen = require_topic_name(topic if named_topic is None else named_topic)
     given = parse_settings(properties, "--consumer-property")
-    sys.exit(run(Target(bootstrap, command_config, as_json), topic, properties=given, **options))
+    sys.exit(run(Target(bootstrap, command_config, as_json), chosen, properties=given, **options))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.cli.remote.cluster import connect_cluster
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_REFUSED, RemoteError
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 TEXT, JSON, REGISTRY = "text", "json", "registry"
 DECODERS = (TEXT, JSON, REGISTRY)
-EXIT_INTERRUPTED = 130
 
 
 AfterWrite = Callable[[Batch], object]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -31,6 +32,22 @@ Decode = Callable[[bytes], Decoded]
 def format_json(value: Any) -> str:
     """Return compact JSON."""
     return json.dumps(value, separators=_COMPACT, ensure_ascii=False)
+
+
+def load_json(content: bytes) -> Any:
+    """Return the value of JSON; raises ValueError and RecursionError, also for NaN and infinite numbers, which JSON has not."""
+    return json.loads(content, parse_constant=_reject_constant, parse_float=_parse_float)
+
+
+def _reject_constant(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 class Failures:
@@ -64,7 +81,7 @@ def make_json_decode(failures: Failures) -> Decode:
 
     def decode_json(content: bytes) -> Decoded:
         try:
-            return Decoded(content, True, json.loads(content))
+            return Decoded(content, True, load_json(content))
         except (ValueError, RecursionError):
             failures.count("it is no JSON")
             return Decoded(content)

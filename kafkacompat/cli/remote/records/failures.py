@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.cli.remote.errors import NO_RIGHT, RemoteError
 
 BROKERLESS_S = 30.0
 """Time without any connection after which a command gives up."""
 PROBE_TIMEOUT_S = 5.0
 
-_NO_RIGHT = "the user of --command-config lacks the right: an administrator grants it by `kafkacompat acls add`"
 _SENTENCES: Mapping[str, str] = {
-    "TOPIC_AUTHORIZATION_FAILED": _NO_RIGHT,
-    "GROUP_AUTHORIZATION_FAILED": _NO_RIGHT,
-    "CLUSTER_AUTHORIZATION_FAILED": _NO_RIGHT,
+    "TOPIC_AUTHORIZATION_FAILED": NO_RIGHT,
+    "GROUP_AUTHORIZATION_FAILED": NO_RIGHT,
+    "CLUSTER_AUTHORIZATION_FAILED": NO_RIGHT,
     "MSG_SIZE_TOO_LARGE": "it is larger than the topic allows: raise max.message.bytes of the topic",
     "INVALID_RECORD": "the topic does not accept it: a compacted topic needs a key with each record",
     "NOT_ENOUGH_REPLICAS": "too few replicas are in sync (min.insync.replicas): see `kafkacompat status`",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
+from kafkacompat.cli.remote.records.decoding import load_json
+
 MOST_RECORD_BYTES = 100 * 1024 * 1024
 """Brokers accept no larger request by default (socket.request.max.bytes)."""
 STEP_BYTES = 1 << 18
@@ -95,7 +97,7 @@ def make_json_parser(constant: NewRecord) -> Parse:
 
     def parse_json(line: bytes) -> NewRecord:
         try:
-            fields = json.loads(line)
+            fields = load_json(line)
         except (ValueError, RecursionError):
             raise ValueError(
                 "is no JSON: each line is an object with key, value, headers, partition, timestamp"
@@ -149,8 +151,19 @@ def _read_headers(headers: Any) -> Headers:
     for header in headers:
         if not isinstance(header, dict) or not isinstance(header.get("name"), str):
             raise ValueError('has a header without a name: write {"name": ..., "value": ...}')
+        if reason := explain_header_name(header["name"]):
+            raise ValueError(f"has the header {header['name']!r}, whose name {reason}")
         parsed.append((header["name"], read_content(header, "value")))
     return parsed
+
+
+def explain_header_name(name: str) -> str:
+    """Return why librdkafka cannot send a header of this name, "" if it can: it would crash at one, and cut off another."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "is no UTF-8"
+    return "has a NUL character" if "\0" in name else ""
 
 
 def _read_number(fields: dict[str, Any], name: str, largest: int, default: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.log_lines import CONTROLS
 from kafkacompat.cli.remote.records.decoding import format_json
+from kafkacompat.cli.remote.records.line_format import TIMESTAMP_KINDS
 
 if TYPE_CHECKING:
     from kafkacompat.cli.remote.records.decoding import Decode
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 BASE64 = "_base64"
 """Ends the name of a field whose bytes are no UTF-8."""
-_TIMESTAMP_KINDS = {1: "CreateTime", 2: "LogAppendTime"}
 _SHOWN = {code: f"\\u{code:04x}" for code in CONTROLS if code >= 0x7F}
 """Control characters that JSON leaves as they are, by what means the same in JSON."""
 
@@ -54,8 +54,8 @@ def describe_record(message: Any, decode_key: Decode, decode_value: Decode) -> d
     """Return the fields of a record: text where the bytes are UTF-8, and base64 in a field of another name where not."""
     kind, timestamp_ms = message.timestamp()
     record = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
-    if kind in _TIMESTAMP_KINDS:
-        record |= {"timestamp": timestamp_ms, "timestamp_type": _TIMESTAMP_KINDS[kind]}
+    if kind in TIMESTAMP_KINDS:
+        record |= {"timestamp": timestamp_ms, "timestamp_type": TIMESTAMP_KINDS[kind]}
     _describe_decoded(record, "key", message.key(), decode_key)
     _describe_decoded(record, "value", message.value(), decode_value)
     headers = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FIELDS = ("timestamp", "partition", "offset", "headers", "key", "value")
 """What a line may show, in this order."""
 NULL = b"null"
-_TIMESTAMP_KINDS = {1: "CreateTime", 2: "LogAppendTime"}
+TIMESTAMP_KINDS = {1: "CreateTime", 2: "LogAppendTime"}
 _SHOWN = {code: name for code, name in CONTROLS.items() if chr(code) not in "\n\t"}
 
 Format = Callable[[list[Any]], bytes]
@@ -67,7 +67,7 @@ def _make_cells(decode_key: Decode, decode_value: Decode) -> dict[str, Cell]:
 
 def _format_timestamp(message: Any) -> bytes:
     kind, timestamp_ms = message.timestamp()
-    name = _TIMESTAMP_KINDS.get(kind)
+    name = TIMESTAMP_KINDS.get(kind)
     return b"NO_TIMESTAMP" if name is None else f"{name}:{timestamp_ms}".encode()
 
 

@@ -9,17 +9,18 @@ from typing import Any
 import click
 
 from kafkacompat.cli.remote.completion import complete_topics
-from kafkacompat.cli.remote.options import Target, connection_options, parse_settings
+from kafkacompat.cli.remote.options import Target, connection_options, parse_settings, require_topic_name, topic_option
 
 
 @click.command()
-@click.argument("topic", shell_complete=complete_topics)
+@click.argument("topic", required=False, shell_complete=complete_topics)
 @click.argument(
     "paths",
     metavar="[FILE]...",
     nargs=-1,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
+@topic_option(complete_topics)
 @connection_options("Brokers of the cluster.")
 @click.option("--key-separator", metavar="TEXT", help="Each line is a key, this text, and a value.")
 @click.option("--null-marker", metavar="TEXT", help="A key or value of exactly this text is null, which deletes a key.")
@@ -55,7 +56,9 @@ from kafkacompat.cli.remote.options import Target, connection_options, parse_set
     help="A property of librdkafka's producer. May be given many times.",
 )
 def produce(
-    topic: str,
+    topic: str | None,
+    named_topic: str | None,
+    paths: tuple[Path, ...],
     bootstrap: str,
     command_config: Path | None,
     properties: tuple[str, ...],
@@ -85,6 +88,10 @@ def produce(
     """
     from kafkacompat.cli.remote.records.produce_options import run
 
+    if named_topic is not None and topic is not None:
+        # With --topic every argument is a file.
+        paths = (Path(topic), *paths)
+    chosen = require_topic_name(topic if named_topic is None else named_topic)
     given = parse_settings(properties, "--producer-property")
-    constant = [(name, value.encode()) for name, value in parse_settings(headers, "--header").items()]
-    sys.exit(run(Target(bootstrap, command_config), topic, properties=given, headers=constant, **options))
+    constant = parse_settings(headers, "--header")
+    sys.exit(run(Target(bootstrap, command_config), chosen, paths=paths, properties=given, headers=constant, **options))

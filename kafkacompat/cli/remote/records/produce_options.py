@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkacompat.cli.remote.records.failures import OptionError
-from kafkacompat.cli.remote.records.input_records import NewRecord
+from kafkacompat.cli.remote.records.input_records import NewRecord, explain_header_name
 from kafkacompat.cli.remote.records.produce_run import STANDARD_INPUT, Delivery, Input, produce
 from kafkacompat.cli.remote.running import run_guarded
 
@@ -25,26 +25,36 @@ def run(
     key_separator: str | None,
     null_marker: str | None,
     key: str | None,
-    headers: Sequence[tuple[str, bytes]],
+    headers: Mapping[str, str],
     partition: int | None,
     compression: str,
     acks: str,
     properties: Mapping[str, str],
 ) -> int:
     """Check the options, and produce; returns the exit code."""
-    constant = NewRecord(None, _encode(key), [*headers] or None, -1 if partition is None else partition)
+    shared = [(name, encode_argument(value)) for name, value in headers.items()]
+    constant = NewRecord(
+        None, None if key is None else encode_argument(key), [*shared] or None, -1 if partition is None else partition
+    )
     source = Input(paths or (STANDARD_INPUT,), is_json, is_whole, key_separator, null_marker, constant)
 
     def work() -> int:
         _check_combinations(source)
+        _check_header_names(headers)
         return produce(target, topic, source, Delivery(compression, acks), properties)
 
     return run_guarded(work)
 
 
-def _encode(text: str | None) -> bytes | None:
-    # The shell's bytes may be no UTF-8.
-    return None if text is None else text.encode("utf-8", "surrogateescape")
+def encode_argument(text: str) -> bytes:
+    """Return the bytes of an argument as the shell has passed them: they may be no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _check_header_names(names: Iterable[str]) -> None:
+    for name in names:
+        if reason := explain_header_name(name):
+            raise OptionError(f"--header {name!r} is not valid: the name {reason}")
 
 
 def _check_combinations(source: Input) -> None:

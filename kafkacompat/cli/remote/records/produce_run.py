@@ -12,7 +12,14 @@ from threading import Event
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from kafkacompat.cli.remote.cluster import RemoteCluster, connect_cluster
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal, suggest_name
+from kafkacompat.cli.remote.errors import (
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_REFUSED,
+    RemoteError,
+    explain_refusal,
+    suggest_name,
+)
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -40,7 +47,6 @@ if TYPE_CHECKING:
     from kafkacompat.cli.remote.options import Target
 
 INTERRUPTED_FLUSH_S = 10.0
-EXIT_INTERRUPTED = 130
 QUEUE_BYTES = 64 << 20
 """What librdkafka holds of records that are not acknowledged, if one record is not larger."""
 STANDARD_INPUT = Path("-")

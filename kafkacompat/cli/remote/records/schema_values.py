@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkacompat.cli.remote.errors import RemoteError
-from kafkacompat.cli.remote.records.decoding import Decode, Decoded, Failures
+from kafkacompat.cli.remote.records.decoding import Decode, Decoded, Failures, load_json
 from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.config.java_properties import parse_properties
 from spark_integration.errors import PipelineError
@@ -105,7 +104,7 @@ def _make_protobuf_reader(schema: Schema) -> ReadValue:
 
 
 def _make_json_reader(_: Schema) -> ReadValue:
-    return json.loads
+    return load_json
 
 
 _READERS: Mapping[str, Callable[[Schema], ReadValue]] = {

@@ -160,3 +160,16 @@ def test_without_an_offset_a_group_is_at_the_end(given: dict[str, Any], offset: 
 
 def test_lags_are_coloured() -> None:
     assert [find_lag_style(lag) for lag in (None, 0, 1, 1000, 1001)] == ["", "green", "yellow", "yellow", "red"]
+
+
+def test_the_partitions_of_a_topic_that_is_named_twice_add_up() -> None:
+    assert group_reset.parse_topics(["a:0", "b", "a:1,2"]) == {"a": [0, 1, 2], "b": None}
+    assert group_reset.parse_topics(["a", "a:1"]) == group_reset.parse_topics(["a:1", "a"]) == {"a": None}
+
+
+def test_a_time_before_1970_is_the_first_one() -> None:
+    assert group_reset.parse_datetime("1969-12-31T23:59:59.999") == 0
+    unset: dict[str, Any] = dict.fromkeys(("to_earliest", "to_latest", "to_current"), False)
+    unset |= dict.fromkeys(("to_offset", "shift_by", "to_datetime"))
+    destination = group_reset.choose_destination(**unset, by_duration="P99999D", now_ms=1_769_846_400_500)
+    assert destination.timestamp == 0

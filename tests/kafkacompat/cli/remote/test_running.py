@@ -13,6 +13,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from kafkacompat.cli import main
+from kafkacompat.cli.lazy_group import open_closed_streams
 from kafkacompat.cli.remote.errors import (
     EXIT_DONE,
     EXIT_REFUSED,
@@ -72,6 +73,7 @@ def test_problems_are_one_sentence_and_a_code(capsys: pytest.CaptureFixture[str]
         (NoResponseError("gone"), EXIT_UNUSABLE, "no broker answers: gone"),
         (UnservedRequestError("it serves none"), EXIT_REFUSED, "the broker cannot do this: it serves none"),
         (ValueError("bad"), EXIT_UNUSABLE, "bad"),
+        (OSError(28, "No space left on device"), EXIT_REFUSED, "the output cannot be written: the disk is full"),
     ):
 
         def fail(problem: Exception = problem) -> int:
@@ -91,6 +93,28 @@ def test_a_closed_pipe_ends_a_command_quietly(
     monkeypatch.setattr(sys, "stdout", ClosedPipe())
     assert run_guarded(lambda: Output(as_json=True).write_json([])) == EXIT_DONE
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "subject"), [(["topics", "a\udcff"], "the argument 'a\\udcff'"), (["users"], "the input")]
+)
+def test_a_text_that_is_no_utf_8_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], subject: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kafkacompat", *arguments])
+    assert run_guarded(lambda: len("secret\udcff".encode())) == EXIT_UNUSABLE
+    assert capsys.readouterr().err == (
+        f"kafkacompat: {subject} is no UTF-8: correct it, or check the locale of the shell\n"
+    )
+
+
+def test_closed_standard_streams_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    open_closed_streams()
+    assert sys.stdin.read() == ""
+    with sys.stdin, sys.stdout, sys.stderr:
+        Output(as_json=False).write_rows([ROW], "")
 
 
 def test_a_terminal_gets_a_table_without_empty_columns(

@@ -13,6 +13,7 @@ from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.remote.options import Target
 from kafkacompat.cli.remote.records.client_settings import create_client, import_library, make_client_settings
 from kafkacompat.cli.remote.records.consume_run import Selection, make_consumer_settings
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.positions import Start, StartKind
 from kafkacompat.cli.remote.records.produce_run import Delivery, make_producer_settings
 from tests.fakes.certificates import shared_authority, shared_member
@@ -81,7 +82,7 @@ def test_bearer_tokens(tmp_path: Path) -> None:
 
 
 def test_a_property_that_librdkafka_does_not_know() -> None:
-    with pytest.raises(RemoteError, match=r"\(No such configuration property: \"foo\"\): correct --producer-property"):
+    with pytest.raises(OptionError, match=r"\(No such configuration property: \"foo\"\): correct --producer-property"):
         create_client(confluent_kafka.Producer, {"foo": "bar"}, "--producer-property")
 
 

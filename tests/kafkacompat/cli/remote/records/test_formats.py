@@ -111,3 +111,12 @@ def test_a_registry_needs_an_address() -> None:
         write(Presentation(key_decoder="registry"))
     with pytest.raises(OptionError, match="is no address of a schema registry"):
         write(Presentation(value_decoder="registry", registry="localhost:8081"))
+
+
+def test_numbers_that_json_has_not_are_no_json() -> None:
+    values = [b"[NaN]", b"[-Infinity]", b"[1e999]", b"[1e9]"]
+    output, sentences = write(
+        Presentation(value_decoder="json"), [FakeMessage(value) for value in values], as_json=True
+    )
+    assert [json.loads(line)["value"] for line in output.splitlines()] == ["[NaN]", "[-Infinity]", "[1e999]", [1e9]]
+    assert sentences == ["3 keys or values could not be decoded: it is no JSON"]

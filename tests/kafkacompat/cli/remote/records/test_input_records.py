@@ -74,6 +74,8 @@ def test_json_adds_to_what_all_records_share() -> None:
         (b"no", "line 1, is no JSON"),
         (b"\xff", "line 1, is no JSON"),
         (b"[" * 100_000, "line 1, is no JSON"),
+        (b'{"value": NaN}', "line 1, is no JSON"),
+        (b'{"value": [1e999]}', "line 1, is no JSON"),
         (b"[1]", "line 1, is a JSON list, not an object"),
         (b'{"valu": 1}', "line 1, has the unknown field 'valu': choose from headers, key, key_base64, "),
         (b'{"partition": -1}', "line 1, has the partition -1, which is no whole number from 0 to 2147483647"),
@@ -84,6 +86,8 @@ def test_json_adds_to_what_all_records_share() -> None:
         (b'{"value": "\\ud800"}', "line 1, has value with half a surrogate pair"),
         (b'{"headers": 1}', "line 1, has headers that are neither an object nor a list"),
         (b'{"headers": [{"value": "x"}]}', "line 1, has a header without a name"),
+        (b'{"headers": {"\\ud800": "x"}}', "line 1, has the header '\\ud800', whose name is no UTF-8"),
+        (b'{"headers": {"a\\u0000b": "x"}}', "line 1, has the header 'a\\x00b', whose name has a NUL character"),
     ],
 )
 def test_json_that_is_no_record(line: bytes, words: str) -> None:

@@ -133,3 +133,42 @@ def test_inputs(produced: list[Any], tmp_path: Path) -> None:
 def test_bad_options_of_produce(produced: list[Any], options: Sequence[str], words: str) -> None:
     result = invoke("produce", "t", *options)
     assert (result.exit_code, words in result.output, produced) == (2, True, []), result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("h\udcff", "'h\\udcff' is not valid: the name is no UTF-8"), ("a\0b", "has a NUL character")]
+)
+def test_a_header_that_librdkafka_cannot_send(produced: list[Any], name: str, reason: str) -> None:
+    result = invoke("produce", "t", "--header", f"{name}=x")
+    assert (result.exit_code, produced) == (2, [])
+    assert reason in result.stderr
+
+
+def test_arguments_may_be_bytes_that_are_no_utf_8(produced: list[Any]) -> None:
+    invoke("produce", "t", "--key", "k\udcff", "--header", "h=\udcff")
+    ((_, _, source, _, _),) = produced
+    assert source.constant == NewRecord(None, b"k\xff", [("h", b"\xff")])
+
+
+def test_the_topic_may_be_an_option_as_in_kafkas_tools(
+    consumed: list[Any], produced: list[Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "orders.txt"
+    path.touch()
+    for arguments in (["consume", "--topic", "t"], ["produce", "--topic", "t", str(path)], ["produce", "t", str(path)]):
+        invoke(*arguments)
+    assert consumed[0][1].topic == "t"
+    assert [(topic, source.paths) for _, topic, source, _, _ in produced] == [("t", (path,)), ("t", (path,))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["consume"], "name a topic"),
+        (["produce"], "name a topic"),
+        (["consume", "t", "--topic", "u"], "name the topic once: as an argument or with --topic"),
+    ],
+)
+def test_a_command_names_one_topic(arguments: list[str], sentence: str) -> None:
+    result = invoke(*arguments)
+    assert (result.exit_code, sentence in result.stderr) == (2, True)
