@@ -458,6 +458,7 @@ class Broker:
     async def abandon(self) -> None:
         """End without notice, as if the process were killed: clients receive nothing any more, and the next start recovers."""
         self._running = self.listeners.binds_new = False
+        self.replica_manager.abandon()
         self.server.abort()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         for directory, logs in self.replica_manager.logs_by_directory():

@@ -83,7 +83,7 @@ class Directory:
         self.partitions: set[PartitionName] = set()
         self.offline = False
         self.closing = False
-        """Whether the broker is about to unlock it: another process may use it next."""
+        """Whether the broker closes its logs and is about to unlock it: another process may use it next."""
         self._clock = clock
         self._removals: set[int] = set()
         self.on_failure: Callable[[BaseException], None] = _ignore_failure
@@ -100,8 +100,9 @@ class Directory:
         )
 
     def report_failure(self, problem: BaseException) -> None:
-        """Report a failure after which the directory can no longer be used."""
-        self.on_failure(problem)
+        """Report a failure after which the directory can no longer be used, unless the broker closes its logs."""
+        if not self.closing:
+            self.on_failure(problem)
 
     def save_truncation(self, opened: Log, high_watermark: int) -> None:
         """Write the checkpoints of a log that was truncated. [disk]"""

@@ -127,6 +127,7 @@ class ReplicaManager:
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
         self._durable_later: list[DelayedCall] = []
+        self._is_closing = False
         self.moves = moves
         for directory in directories:
             directory.on_failure = partial(self.take_directory_offline, directory)
@@ -181,9 +182,14 @@ class ReplicaManager:
         """Sync the folders of new partitions later: syncing takes longer than creating, and clients are waiting."""
         opened = (self._partitions.get((topic.topic_id, image.partition)) for image in images)
         new = [partition for partition in opened if partition is not None and partition.log.is_new]
-        if new:
-            call = self._clock.callLater(DURABLE_AFTER_S, run_few_at_a_time, _make_durable, new, at_once=1)
+        if new and not self._is_closing:
+            call = self._clock.callLater(DURABLE_AFTER_S, run_few_at_a_time, self._make_durable, new, at_once=1)
             self._durable_later = [*(other for other in self._durable_later if other.active()), call]
+
+    def _make_durable(self, partition: Partition) -> Deferred[None]:
+        if partition.log.offline or self._is_closing:
+            return succeed(None)
+        return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
@@ -379,15 +385,25 @@ class ReplicaManager:
 
         The next start removes files that were to be removed later. Closing a directory syncs its new partitions.
         """
-        for call in self._durable_later:
-            if call.active():
-                call.cancel()
+        self._stop_syncing_new()
         await self.moves.stop()
         while any(partition.holds_appends for partition in self):
             await gatherResults([directory.disk.run(do_nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
         for directory in self.directories:
             directory.closing = True
+
+    def abandon(self) -> None:
+        """Begin nothing any more and report no failure: the logs are closed without notice."""
+        self._stop_syncing_new()
+        for directory in self.directories:
+            directory.closing = True
+
+    def _stop_syncing_new(self) -> None:
+        self._is_closing = True
+        for call in self._durable_later:
+            if call.active():
+                call.cancel()
 
     def wake_fetches(self) -> None:
         """Let every waiting fetch return what it can read now."""
@@ -423,12 +439,6 @@ class ReplicaManager:
             self.take_directory_offline(directory, problem)
         reason = f"the new log start offset could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-
-
-def _make_durable(partition: Partition) -> Deferred[None]:
-    if partition.log.offline:
-        return succeed(None)
-    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
 
 
 def _find_high_watermark(
