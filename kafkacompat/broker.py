@@ -461,6 +461,9 @@ class Broker:
         self.replica_manager.abandon()
         self.server.abort()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        self.conversions.close()
+        for workers in self._workers.values():
+            workers.close()
         for directory, logs in self.replica_manager.logs_by_directory():
             await directory.disk.run(_close_logs, logs)
         await self._release()
