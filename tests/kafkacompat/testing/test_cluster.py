@@ -78,3 +78,15 @@ def test_a_killed_broker_leaves_no_worker_behind(tmp_path: Path) -> None:
         running.call(conversions._workers.run, lambda _: None)
         running.kill_broker(1)
         assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("conversion")]
+
+
+def test_a_killed_broker_writes_nothing_at_its_end(tmp_path: Path) -> None:
+    with kafkacompat.testing.cluster(1, tmp_path) as running:
+        running.create_topic("t")
+        running.produce("t", ["kept"])
+        folder = tmp_path / "1" / "t-0"
+        before = sorted(path.name for path in folder.iterdir())
+        running.kill_broker(1)
+        assert sorted(path.name for path in folder.iterdir()) == before
+        running.start_broker(1)
+        assert [record.value for record in running.records("t", 1)] == [b"kept"]
