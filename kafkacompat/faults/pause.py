@@ -60,7 +60,9 @@ class Pause:
     async def _wait(self, size_bytes: int) -> None:
         while self._is_paused:
             if self._waiting_bytes + size_bytes > MOST_WAITING_BYTES:
-                raise UnanswerableError(f"{self._waiting_bytes} bytes of requests wait for the end of a pause by faults")
+                raise UnanswerableError(
+                    f"{self._waiting_bytes} bytes of requests wait for the end of a pause by faults"
+                )
             self._waiting_bytes += size_bytes
             ended: Deferred[None] = Deferred()
             self._waiting.append(ended)

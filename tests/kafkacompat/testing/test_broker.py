@@ -72,7 +72,10 @@ def test_properties_have_underscores_or_dots() -> None:
     [
         (lambda _: kafkacompat.testing.broker(zookeeper_connect="zk:2181"), "zookeeper.connect=zk:2181 cannot be set"),
         (lambda _: kafkacompat.testing.cluster(1, node_id=4), "node.id=4 cannot be set"),
-        (lambda path: kafkacompat.testing.broker(path, log_dirs="/other"), "log.dirs=/other cannot be set: the data are in"),
+        (
+            lambda path: kafkacompat.testing.broker(path, log_dirs="/other"),
+            "log.dirs=/other cannot be set: the data are in",
+        ),
     ],
 )
 def test_a_property_that_the_fixture_sets_itself_is_rejected(

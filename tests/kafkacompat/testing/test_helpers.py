@@ -19,6 +19,7 @@ from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkacompat.wire.batch_records import build_batch
+from kafkacompat.wire.errors import ErrorCode
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +185,18 @@ def test_a_topic_that_grows_all_the_time_is_read_up_to_its_end(broker: RunningBr
         patch.setattr(TopicReader, "fetch", grow_and_fetch)
         assert [record.value for record in broker.records("growing")] == [b"a", b"more"]
         assert len(broker.records("growing", 5)) >= 5
+
+
+def test_an_append_whose_records_may_be_in_the_log_is_not_repeated(
+    broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topic("once")
+    answers = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NONE]
+
+    async def answer(*_: object) -> tuple[ErrorCode, str]:
+        return answers.pop(0), ""
+
+    monkeypatch.setattr("kafkacompat.testing.topics._append_batch", answer)
+    with pytest.raises(BrokerError, match="rejects records: NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
+        broker.produce("once", ["a"])
+    assert answers == [ErrorCode.NONE]
