@@ -51,6 +51,7 @@ help:
 	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2, 0.11.0.3 and 0.8.2.2 [BROKER=kafka: on Apache Kafka]"
 	@echo "  make frameworks     run Streams, Connect, MirrorMaker, Karapace, Faust and Quix [BROKER=kafka: on Apache Kafka]"
 	@echo "  make browser        use the web page in Chromium, and make the screenshots of docs/WEB.md (needs Debian's chromium)"
+	@echo "  make suites         run the integration tests of kafka-python and aiokafka on test brokers [ARGS='--aiokafka FOLDER']"
 	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"
 	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
 	@echo "  make packages       build the wheel and the source package, install each elsewhere, and serve"
@@ -143,6 +144,9 @@ docs: $(VENV)/.site
 
 tools: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
+
+suites: $(VENV)/.development
+	@$(BIN)/python -m compat_tests.suites $(ARGS)
 
 migrate: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_takeover*.py compat_tests/test_*_groups_in_the_log.py -m "migration or not migration"

@@ -212,24 +212,24 @@ def give_bad_input(commands: Commands, name: str, folder: Path) -> None:
 
 def interrupt_and_close(commands: Commands, name: str) -> None:
     """Interrupt a producer that waits for lines, and close the pipe of a consumer."""
+    following = commands.start("consume", name, "--follow", "--offset", "-1")
+    assert following.stdout is not None
+    assert following.stdout.readline() == b"line\n"
     producing = commands.start("produce", name)
     assert producing.stdin is not None
     producing.stdin.write(b"last\n")
     producing.stdin.flush()
-    following = commands.start("consume", name, "--follow", "--offset", "-1")
-    assert following.stdout is not None
-    assert following.stdout.readline() == b"line\n"
+    assert following.stdout.readline() == b"last\n"
+    # The producer has sent its only line, and waits for the next one.
+    producing.send_signal(signal.SIGINT)
+    assert producing.stderr is not None
+    assert (producing.stderr.read(), producing.wait(30)) == (b"Interrupted: 1 record acknowledged\n", 130)
     consuming = commands.start("consume", name)
     assert consuming.stdout is not None
     consuming.stdout.read(1)
     consuming.stdout.close()
     assert consuming.stderr is not None
     assert (consuming.stderr.read(), consuming.wait(30)) == (b"", 0)
-    # By now the producer has long begun to wait for its next line.
-    producing.send_signal(signal.SIGINT)
-    assert producing.stderr is not None
-    assert (producing.stderr.read(), producing.wait(30)) == (b"Interrupted: 1 record acknowledged\n", 130)
-    assert following.stdout.readline() == b"last\n"
     following.send_signal(signal.SIGINT)
     assert following.stderr is not None
     assert (following.stderr.read(), following.wait(30)) == (b"", 0)

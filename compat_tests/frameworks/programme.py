@@ -83,11 +83,18 @@ class Programme:
 
 
 def start_java(
-    main_class: str, arguments: Sequence[str], log: Path, *, source: Path | None = None, heap: str = "256m"
+    main_class: str,
+    arguments: Sequence[str],
+    log: Path,
+    *,
+    source: Path | None = None,
+    heap: str = "256m",
+    pom: Path = POM,
+    jvm: Sequence[str] = (),
 ) -> Programme:
-    """Start a class of the frameworks' jars, or of a source file of ours."""
-    extra = [compile_java(source, pom=POM)] if source else []
-    command = java_command(main_class, arguments, jvm=JVM, heap=heap, extra_class_path=extra, pom=POM)
+    """Start a class of the frameworks' jars (those of *pom*), or of a source file of ours."""
+    extra = [compile_java(source, pom=pom)] if source else []
+    command = java_command(main_class, arguments, jvm=(*JVM, *jvm), heap=heap, extra_class_path=extra, pom=pom)
     return Programme(command, log)
 
 

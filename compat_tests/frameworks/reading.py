@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of
+from compat_tests.waiting import until
 
 
 class Read(NamedTuple):
@@ -46,6 +49,22 @@ class Reader:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def read_topic(broker: Broker, topic: str, partitions: int, count: int) -> list[Read]:
+    """Return the committed records of a topic once there are *count*; AssertionError if there are more."""
+    with closing(Reader(broker, topic, partitions)) as reader:
+        until(lambda: len(reader.read()) >= count)
+        assert len(reader.read()) == count
+        return reader.records
+
+
+def by_partition(records: Sequence[Read]) -> dict[int, list[Read]]:
+    """The records of each partition that has any, in the order of their offsets."""
+    found: dict[int, list[Read]] = defaultdict(list)
+    for record in records:
+        found[record.partition].append(record)
+    return dict(found)
 
 
 def by_key(records: list[Read]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
+from compat_tests.frameworks.interruption import InterruptedJob
 from compat_tests.frameworks.programme import FOLDER, Programme, serves_transactions, start_java
 from compat_tests.frameworks.reading import Reader, by_key
 
@@ -79,22 +80,6 @@ def interrupt(programme: Programme, guarantee: str) -> None:
         assert programme.stop() in (0, 143), programme.log
 
 
-def run_interrupted(
-    start: Start, job: str, reader: Reader, guarantee: str, count: int, more: Callable[[], None]
-) -> None:
-    """Run a job until it has written something, interrupt it, add *more* input and let it finish."""
-    with start(job) as first:
-        first.until(reader.read)
-        interrupt(first, guarantee)
-    assert len(reader.read()) < count, "it was done before it was interrupted"
-    more()
-    with start(job) as second:
-        second.until(lambda: len(reader.read()) >= count)
-        assert second.stop() in (0, 143), second.log
-    # Nothing more may follow.
-    assert len(reader.read()) == count
-
-
 def make_lines() -> list[str]:
     chosen = random.Random(1)
     words = [f"word{number}" for number in range(200)]
@@ -108,9 +93,8 @@ def test_word_count(broker: Broker, name: str, guarantee: str, start: Start) -> 
     events = [(name, None, line, BEGIN_MS) for line in text]
     send_events(broker, events[: LINES // 2])
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
-        run_interrupted(
-            start, "count", reader, guarantee, LINES * WORDS_PER_LINE, lambda: send_events(broker, events[LINES // 2 :])
-        )
+        job = InterruptedJob(lambda: start("count"), lambda running: interrupt(running, guarantee))
+        job.run(reader, LINES * WORDS_PER_LINE, lambda: send_events(broker, events[LINES // 2 :]))
         counts = by_key(reader.records)
     wanted = Counter(word for line in text for word in line.split())
     assert counts == {word: [str(number + 1) for number in range(total)] for word, total in wanted.items()}
@@ -123,7 +107,8 @@ def test_windowed_join(broker: Broker, name: str, guarantee: str, start: Start) 
     send_events(broker, events[:SIDE])
     pairs = join_events(events)
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
-        run_interrupted(start, "join", reader, guarantee, len(pairs), lambda: send_events(broker, events[SIDE:]))
+        job = InterruptedJob(lambda: start("join"), lambda running: interrupt(running, guarantee))
+        job.run(reader, len(pairs), lambda: send_events(broker, events[SIDE:]))
         found = sorted(record.texts for record in reader.records)
     assert found == sorted(pairs)
 

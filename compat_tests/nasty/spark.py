@@ -28,6 +28,7 @@ MICRO_BATCHES = 7
 """Micro-batches in which a stream reads a topic: most of them begin or end at an offset without a record."""
 STREAM_TIMEOUT_S = 120
 SHOWN_WORDS = 300
+DATA_LOSS = "data may have been lost"
 
 
 class SparkTrial:
@@ -43,6 +44,7 @@ class SparkTrial:
         """Return the result in the report's shape."""
         self._tell("starting Spark")
         self._session = start_session("nasty", master="local[2]", shuffle_partitions=2)
+        self._session.sparkContext.setLogLevel("OFF")
         try:
             return {
                 "title": f"Spark {pyspark.__version__}, batch and stream",
@@ -61,8 +63,7 @@ class SparkTrial:
             try:
                 outcomes[isolation] = self._read(scene, isolation, shape)
             except Exception as problem:
-                # What Spark's user sees: the condition is in the first line.
-                outcomes[isolation] = f"stopped: {_find_first_line(problem)}"
+                outcomes[isolation] = f"stopped: {_find_reason(problem)}"
         return outcomes
 
     def _read(self, scene: Scene, isolation: str, shape: Shape) -> str:
@@ -117,6 +118,9 @@ def _run_stream(reader: Any, folder: Path) -> list[Record]:
     return read
 
 
-def _find_first_line(problem: Exception) -> str:
-    lines = [line for line in str(problem).splitlines() if line.strip()]
-    return (lines[0] if lines else type(problem).__name__)[:SHOWN_WORDS]
+def _find_reason(problem: Exception) -> str:
+    """Return the line that says which data are lost, or else the first one, which has Spark's condition."""
+    lines = [line for line in str(problem).splitlines() if line.strip()] or [type(problem).__name__]
+    return next((line.partition("Exception: ")[2] or line for line in lines if DATA_LOSS in line), lines[0])[
+        :SHOWN_WORDS
+    ]

@@ -75,7 +75,7 @@ def run_suite(suite: Suite, folder: Path, release: str) -> Run:
         *(sys.executable, "-m", "pytest", "-q", "-p", suite.plugin, "-p", "no:cacheprovider", "-p", "no:kafkacompat"),
         *("--tb=short", "--show-capture=no", f"--junitxml={report}", *suite.list_options(release)),
         *(("-k", " and ".join(left_out)) if left_out else ()),
-        suite.tests,
+        *suite.tests,
     ]
     path = os.pathsep.join([str(ROOT), str(PACKAGES), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, **suite.list_variables(release)}

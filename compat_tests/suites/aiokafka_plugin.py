@@ -77,6 +77,8 @@ def build_properties(release: str, environment: Mapping[str, Any]) -> dict[str, 
     key, *chain = split_pem((CERTIFICATES / f"{SERVER}.pem").read_text())
     listeners = [f"{name}://127.0.0.1:{environment[variable]}" for name, variable in PORTS.items()]
     return {
+        # A test sends to the broker 0.
+        "node.id": 0,
         "listeners": listeners,
         **{f"kafkacompat.listener.name.{name.lower()}.emulate": emulated for name in PORTS},
         "num.partitions": environment["NUM_PARTITIONS"],

@@ -7,6 +7,7 @@ The file imports PySpark's ``KafkaUtils``, looks for jars in a build of Spark, a
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -14,12 +15,25 @@ from typing import Any
 import pytest
 
 import kafkacompat.testing.containers
-import kafkacompat.testing.kafka_utils
+from kafkacompat.testing.kafka_utils import KafkaUtils
 from spark_integration.runtime.fetching import jar_folders
 from spark_integration.runtime.packages import find_installation
 
 PACKAGES = ("pyspark.sql.tests", "pyspark.sql.tests.streaming")
 """Packages that are in no release of PySpark."""
+
+PATIENCE_S = 300.0
+"""Time for a streaming query to write its results, which the file leaves at 60 s: a busy machine needs longer."""
+
+
+class PatientKafkaUtils(KafkaUtils):
+    """Our `KafkaUtils` with more time for a result."""
+
+    def assert_eventually(
+        self, result_func: Callable[[], Any], expected: Any, timeout: float = PATIENCE_S, interval: float = 1.0
+    ) -> None:
+        """See KafkaUtils."""
+        super().assert_eventually(result_func, expected, timeout, interval)
 
 
 def pytest_configure() -> None:
@@ -31,7 +45,9 @@ def pytest_configure() -> None:
     helpers.read_classpath = lambda *arguments: ",".join(others)
     for name in PACKAGES:
         sys.modules.setdefault(name, ModuleType(name))
-    sys.modules["pyspark.sql.tests.streaming.kafka_utils"] = kafkacompat.testing.kafka_utils
+    utils: Any = ModuleType("kafka_utils")
+    utils.KafkaUtils = PatientKafkaUtils
+    sys.modules["pyspark.sql.tests.streaming.kafka_utils"] = utils
     sys.modules["testcontainers"] = kafkacompat.testing.containers
 
 

@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 
 
 def read_outcomes(path: Path, known: Mapping[str, str]) -> list[Outcome]:
-    """Return the outcomes in a JUnit file. *known* has the reason for each test that fails on purpose, by its name."""
+    """Return the outcomes in a JUnit file. *known* has the reason for each test that may fail, by its name."""
     by_test: dict[str, Outcome] = {}
     for case in ElementTree.parse(path).iter("testcase"):
         outcome = _read_case(case, known)

@@ -11,6 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "suites"
+PACKAGES = FOLDER / "packages"
+"""Packages that only suites need."""
+
+
+FIRST_REAL_TIME = (4, 2)
+"""The first release of PySpark that has the trigger ``realTime``."""
 
 
 class MissingSourceError(Exception):
@@ -43,13 +49,23 @@ def fetch_aiokafka(clone: Path | None) -> Path:
     return _copy(clone, FOLDER / "aiokafka", "tests", "pyproject.toml")
 
 
+def fetch_pyspark(clone: Path | None) -> Path:
+    """Return a folder with the Kafka test file of Spark's repository: no package on PyPI has it. Raises MissingSourceError."""
+    if clone is None:
+        raise MissingSourceError(
+            "the tests of PySpark are in no package of PyPI: clone Spark's repository, and name the folder by --pyspark"
+        )
+    if tuple(map(int, version("pyspark").split(".")[:2])) < FIRST_REAL_TIME:
+        raise MissingSourceError(
+            f"PySpark {version('pyspark')} has no real-time mode, which its test uses: install 4.2 or newer"
+        )
+    return _copy(clone / "python/pyspark/sql/tests/streaming", FOLDER / "pyspark", "test_streaming_kafka_rtm.py")
+
+
 def install_packages(*names: str) -> None:
     """Install packages that only suites need into a folder of their own."""
     if not all((PACKAGES / name.replace("-", "_")).exists() for name in names):
         _run_pip("install", "--no-deps", "--target", PACKAGES, *names)
-
-
-PACKAGES = FOLDER / "packages"
 
 
 def _copy(clone: Path, target: Path, *names: str) -> Path:

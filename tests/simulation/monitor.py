@@ -161,8 +161,9 @@ class Monitor:
             return
         for stored in self._stored.partitions.values():
             key = stored.key
-            state, committed = self._replicas.get((node, key)), self._committed.get(key)
-            is_safe = state is not None and committed is not None and state.log.recovery_point >= committed.end
+            state = self._replicas.get((node, key))
+            # The whole log, not only what is committed: the leader may yet receive the fetch that reports the log's end.
+            is_safe = state is not None and state.log.recovery_point >= state.log.log_end_offset
             if node in stored.replicas and not is_safe:
                 self._lacking.add((node, key))
 
@@ -176,7 +177,9 @@ class Monitor:
         old = before.state.in_sync_replicas if before.state is not None else ()
         for node in after.state.in_sync_replicas:
             if node not in old:
-                self._lacking.discard((node, after.key))
+                # The leader may propose a follower whose power has failed since: nobody has noticed it yet.
+                if self._machines[node].state is State.UP:
+                    self._lacking.discard((node, after.key))
                 if before.state is not None:
                     self._check_joining(node, after)
         if after.topic in self._stored.unclean_topics:

@@ -7,12 +7,13 @@ import pytest
 from tests.simulation.planted import PLANTS, plant
 from tests.simulation.support import run_quietly
 
-SEEDS = range(1, 41)
+SEEDS = 40
 
 
-@pytest.mark.parametrize("name", ["early-answer", "truncate-to-high-watermark"])
-def test_a_planted_bug_is_found(name: str) -> None:
-    assert any(run_quietly(seed, name).findings for seed in SEEDS)
+# The seeds before these find nothing, which takes time.
+@pytest.mark.parametrize(("name", "first"), [("early-answer", 1), ("truncate-to-high-watermark", 30)])
+def test_a_planted_bug_is_found(name: str, first: int) -> None:
+    assert any(run_quietly(seed, name).findings for seed in range(first, first + SEEDS))
 
 
 @pytest.mark.parametrize("name", PLANTS)

@@ -68,6 +68,7 @@ def read_sources() -> dict[str, str]:
         "config/topic_defaults.py",
         "storage/log_config.py",
         "history/",
+        "testing/",
     )
     return {name: path.read_text() for name, path in paths.items() if not name.startswith(others)}
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kafkacompat.zookeeper.memory import SESSION_TIMEOUT_SECONDS
 from tests.kafkacompat.three_brokers.support import NODES, Cluster
 from tests.kafkacompat.three_brokers.test_leaders import produce_some
 
@@ -134,3 +135,28 @@ def test_a_promise(promise: Promise) -> None:
     assert (len(records) == len(RECORDS)) == (promise.outcome == "nothing lost")
     produce_some(cluster, "t", [b"new"])
     assert {tuple(cluster.read_log(node, "t")) for node in NODES} == {tuple(cluster.read_log(leader, "t"))}
+
+
+@pytest.mark.parametrize(
+    ("in_sync", "level", "is_lost"), [(2, "kafka", True), (2, "fsync", False), (3, "kafka", False)]
+)
+def test_a_leader_that_stops_in_order_hands_over_to_a_machine_whose_power_failure_is_not_noticed(
+    in_sync: int, level: str, is_lost: bool
+) -> None:
+    cluster = Cluster(auto_leader_rebalance_enable="false", kafkacompat_acks_after=level)
+    cluster.create("t", assignment={0: NODES}, min_insync_replicas=str(in_sync))
+    assert cluster.wait_for_leader("t") == 1
+    cluster.advance(3)
+    acknowledge(cluster, Promise(-1, in_sync, level, "", ""))
+    cluster.kill(2, expire=False, lose_unsynced=True)
+    cluster.stop(1)
+    cluster.advance(SESSION_TIMEOUT_SECONDS + 1)
+    for node in NODES:
+        if node not in cluster.brokers:
+            cluster.start(node)
+    leader = cluster.wait_for_leader("t")
+    cluster.wait_for_in_sync("t", NODES)
+    cluster.advance(1)
+    records = cluster.read(leader, "t")
+    assert records == RECORDS[: len(records)]
+    assert (len(records) < len(RECORDS)) == is_lost

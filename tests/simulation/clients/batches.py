@@ -54,6 +54,8 @@ class Batch:
     """Whether it was sent and waits to be sent again."""
     is_sequence_reset: bool = False
     """Whether it got another sequence number since it was sent last."""
+    has_doubtful_sequence: bool = False
+    """Whether it got the sequence number of a batch that may be in the log: its acknowledgement may be that of the other batch."""
     is_done: bool = False
 
     @property

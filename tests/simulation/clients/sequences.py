@@ -153,10 +153,15 @@ class Sequences:
 
     @staticmethod
     def _close_gap(partition: _PartitionSequences, failed: Batch) -> None:
-        """Move the batches in flight after a rejected one into its place."""
+        """Move the batches in flight after a rejected one into its place.
+
+        The Java client does so even if the rejected batch was sent before and may be in the log. The transaction is aborted anyway.
+        """
         count = len(failed.values)
+        is_doubtful = failed.is_repeated or failed.has_doubtful_sequence
         partition.next_sequence -= count
         for batch in partition.in_flight:
             if batch.sequence > failed.sequence:
                 batch.sequence -= count
                 batch.is_sequence_reset = True
+                batch.has_doubtful_sequence |= is_doubtful

@@ -92,6 +92,25 @@ def test_a_transaction_closes_the_gap_of_a_rejected_batch() -> None:
     assert not sequences.needs_bump
 
 
+def test_the_number_of_a_rejected_batch_that_may_be_in_the_log_is_doubtful() -> None:
+    sequences = make(is_transactional=True)
+    sequences.complete(send(sequences), 0)
+    second, third, fourth = send(sequences), send(sequences), send(sequences)
+    assert sequences.should_retry(second, TIMED_OUT, -1)
+    second.is_repeated = True
+    sequences.fail(second, ErrorCode.INVALID_PRODUCER_EPOCH, is_rejected=True)
+    assert third.sequence == 2 and third.has_doubtful_sequence and fourth.has_doubtful_sequence
+    sequences.fail(third, ErrorCode.INVALID_PRODUCER_EPOCH, is_rejected=True)
+    assert fourth.sequence == 2 and fourth.has_doubtful_sequence
+
+
+def test_the_number_of_a_batch_that_was_rejected_at_once_is_free() -> None:
+    sequences = make(is_transactional=True)
+    first, second = send(sequences), send(sequences)
+    sequences.fail(first, ErrorCode.INVALID_TXN_STATE, is_rejected=True)
+    assert second.sequence == 0 and not second.has_doubtful_sequence
+
+
 def test_deleted_records_take_what_the_broker_knew_of_a_producer() -> None:
     sequences = make()
     sequences.complete(send(sequences), 5)

@@ -66,6 +66,8 @@ class RecordedTransactions:
         self._process.record(Ended(self._process.now_ns(), self.name, self.number, commit))
 
     def _note_delivered(self, batch: Batch, offset: int) -> None:
+        if batch.has_doubtful_sequence:
+            return
         for delta, value in enumerate(batch.values):
             at = offset + delta if offset >= 0 else -1
             self._process.record(Acknowledged(self._process.now_ns(), self.name, value.number, at))

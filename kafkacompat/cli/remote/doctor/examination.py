@@ -103,5 +103,5 @@ def _request_brokers(
             if required is not None:
                 raise required from None
         raise StageError(
-            ADVERTISED, f"the broker {problem} when asked for the cluster", "read the broker's log"
+            ADVERTISED, f"the broker {problem} instead of returning the cluster's brokers", "read the broker's log"
         ) from None

@@ -25,7 +25,7 @@ _CHECK_CONFIG = "check security.protocol in the file of --command-config"
 
 
 class StageError(Exception):
-    """A stage failed: ``text`` says what is wrong, and ``advice`` what to do."""
+    """A stage failed: ``text`` names the problem, and ``advice`` the remedy."""
 
     def __init__(self, stage: str, text: str, advice: str) -> None:
         super().__init__(text)
@@ -100,7 +100,7 @@ def start_tls(access: Access, reached: Reached, host: str, port: int) -> Stream:
 
 
 def _explain_tls(access: Access, reached: Reached, port: int, text: str) -> tuple[str, str]:
-    """Return what is wrong with a handshake, and the advice."""
+    """Return the problem of a handshake, and the advice."""
     if "is not for the host" in text:
         advice = "use a host name of the certificate, or get a certificate with this name in its subjectAltName"
     elif "the certificate" in text:

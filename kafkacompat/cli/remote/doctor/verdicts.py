@@ -16,7 +16,7 @@ class Outcome(Enum):
 
 
 class Verdict(NamedTuple):
-    """The outcome of one check: what was found, and what to do about it ("" if nothing is to be done)."""
+    """The outcome of one check: a text that names the result, and advice ("" if nothing is to be done)."""
 
     stage: str
     outcome: Outcome

@@ -34,7 +34,7 @@ def format_json(value: Any) -> str:
 
 
 class Failures:
-    """Counts keys and values that could not be decoded, by reason; only so many kinds are kept."""
+    """Counts keys and values that could not be decoded, by reason; further reasons than MOST_KINDS_OF_FAILURES are one."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()

@@ -81,8 +81,8 @@ def make_text_parser(separator: bytes | None, null_marker: bytes | None, constan
         return make((None if line == null_marker else line, constant_key, *others))
 
     def parse_key_and_value(line: bytes) -> NewRecord:
-        key, found, value = line.partition(separator or b"")
-        if not found:
+        key, delimiter, value = line.partition(separator or b"")
+        if not delimiter:
             shown = (separator or b"").decode("utf-8", "backslashreplace")
             raise ValueError(f"has no {shown!r} between a key and a value: check --key-separator")
         return make((None if value == null_marker else value, None if key == null_marker else key, *others))

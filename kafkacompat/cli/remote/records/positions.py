@@ -67,7 +67,7 @@ def find_spans(
 ) -> dict[int, Span]:
     """Return what to read of each partition, from *start* to the present end; raises RemoteError.
 
-    *leaders* has the partitions to read, and *isolation_level* says what is the end, as in ListOffsets.
+    *leaders* has the partitions to read, and *isolation_level* decides which end counts, as in ListOffsets.
     """
 
     def look_up(timestamp: int) -> dict[int, int]:
@@ -81,8 +81,8 @@ def find_spans(
     if start.kind is StartKind.LATEST:
         return {partition: Span(end, end) for partition, end in ends.items()}
     if start.kind is StartKind.TIMESTAMP:
-        found = look_up(start.number)
-        return {part: Span(end if found[part] == UNKNOWN else found[part], end) for part, end in ends.items()}
+        starts = look_up(start.number)
+        return {part: Span(end if starts[part] == UNKNOWN else starts[part], end) for part, end in ends.items()}
     return {part: Span(_find_start(start, begins[part], end), end) for part, end in ends.items()}
 
 

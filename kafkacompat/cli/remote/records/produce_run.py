@@ -68,7 +68,7 @@ class Delivery(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a run ended: its exit code as far as the input decides, and what is wrong with the input."""
+    """How a run ended: its exit code as far as the input decides, and the problem of the input."""
 
     code: int
     problem: str = ""

@@ -10,7 +10,7 @@ from kafkacompat.cli.remote.records.failures import explain_error
 from kafkacompat.cli.remote.records.input_records import NewRecord
 
 POLL_EVERY = 1000
-"""Records between two looks at acknowledgements."""
+"""Records between two polls for acknowledgements."""
 FULL_QUEUE_WAIT_S = 0.1
 FLUSH_SLICE_S = 0.2
 MOST_REASONS = 20
@@ -51,7 +51,7 @@ class Production:
             self.refuse(explain_error(error))
 
     def refuse(self, reason: str) -> None:
-        """Count a record that is refused; only so many reasons are kept."""
+        """Count a record that is refused; further reasons than MOST_REASONS are one."""
         self.refused += 1
         if reason not in self.reasons and len(self.reasons) >= MOST_REASONS:
             reason = OTHER_REASONS

@@ -49,7 +49,7 @@ def test_each_reason_of_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[
     ]
 
 
-def test_only_so_many_reasons_are_kept() -> None:
+def test_many_reasons_become_one() -> None:
     production, _ = make_production()
     for number in range(MOST_REASONS + 5):
         production.refuse(f"reason {number}")

@@ -1,0 +1,36 @@
+"""A job that is interrupted in the middle and started again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compat_tests.frameworks.programme import Programme
+from compat_tests.frameworks.reading import Reader
+
+# The exit codes of a program that ends in order on SIGTERM; a JVM gives the second.
+STOPPED = (0, 143)
+
+
+@dataclass(frozen=True)
+class InterruptedJob:
+    """*begin* starts the job, or starts it again over what it left; *interrupt* stops or kills it."""
+
+    begin: Callable[[], Programme]
+    interrupt: Callable[[Programme], object]
+
+    def run(self, reader: Reader, count: int, more: Callable[[], None]) -> None:
+        """Interrupt the job once it has written something, add input by *more* and let it write *count* records.
+
+        AssertionError, if it ends by itself, if it writes other than *count* records, or if it is done too early.
+        """
+        with self.begin() as first:
+            first.until(reader.read)
+            self.interrupt(first)
+        assert len(reader.read()) < count, "it was done before it was interrupted"
+        more()
+        with self.begin() as second:
+            second.until(lambda: len(reader.read()) >= count)
+            assert second.stop() in STOPPED, second.log
+        # Nothing more may follow.
+        assert len(reader.read()) == count
