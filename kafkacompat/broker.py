@@ -30,7 +30,7 @@ from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.partitions.takeover import belonged_to_kafka
 from kafkacompat.quotas.client_quotas import ClientQuotas
-from kafkacompat.quotas.connection_rates import Admission, ConnectionRates
+from kafkacompat.quotas.connection_rates import ConnectionRates
 from kafkacompat.quotas.rates import QuotaWindows
 from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 from kafkacompat.server.dispatcher import Dispatcher
@@ -149,7 +149,7 @@ class Broker:
         """Read the metadata of a single node, lead all partitions, and listen."""
         self._side = side = Standalone(self._host, self.config, self._disk)
         self.cluster_id = await side.find_cluster_id()
-        await self._open_directories()
+        await self._disks.open_directories(self.config, self.cluster_id, None)
         self._build(side.store)
         self.controller = self.coordinators.controller = side.build_controller(
             self.metadata, self.coordinators.events, self.effective
@@ -167,7 +167,7 @@ class Broker:
             self._host, self.config, self.metadata, self.effective, self.tls.network_between_brokers
         )
         self.cluster_id = await side.find_cluster_id()
-        await self._open_directories()
+        await self._disks.open_directories(self.config, self.cluster_id, self._host.boot_id)
         self._build(side.store)
         self.controller = self.coordinators.controller = side.controller
         side.serve_replicas(self.replica_manager, self.coordinators.roles)
@@ -179,10 +179,6 @@ class Broker:
         except BaseException:
             await self._stop_listening()
             raise
-
-    async def _open_directories(self) -> None:
-        boot_id = None if self._node is None else self._host.boot_id
-        await self._disks.open_directories(self.config, self.cluster_id, boot_id)
 
     def _build(self, store: MetadataStore) -> None:
         config, clock = self.config, self._reactor
@@ -232,9 +228,6 @@ class Broker:
         )
         self.metadata.watch_clients(self.quotas.update)
         self.metadata.watch_clients(self.connection_rates.update)
-
-    def _admit(self, listener_name: str, address: str) -> Admission:
-        return self.connection_rates.admit(listener_name, address, steady_ms(self._reactor))
 
     def _handlers(self) -> Mapping[int, Handler]:
         handlers = HANDLERS if self._node is None else CLUSTER_HANDLERS
@@ -329,7 +322,7 @@ class Broker:
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
             turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
-            admit=self._admit,
+            admit=lambda listener, address: self.connection_rates.admit(listener, address, steady_ms(self._reactor)),
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,

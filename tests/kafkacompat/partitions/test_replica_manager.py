@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.partitions.directories import REMOVED_TOGETHER
-from kafkacompat.partitions.replica_manager import DURABLE_AFTER_S
+from kafkacompat.partitions.new_partitions import DURABLE_AFTER_S
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import UNDER_WAY
 from kafkacompat.wire.errors import ErrorCode, KafkaError
