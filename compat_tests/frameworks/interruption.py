@@ -19,7 +19,7 @@ class InterruptedJob:
     begin: Callable[[], Programme]
     interrupt: Callable[[Programme], object]
 
-    def run(self, reader: Reader, count: int, more: Callable[[], None]) -> None:
+    def run(self, reader: Reader, count: int, more: Callable[[], object]) -> None:
         """Interrupt the job once it has written something, add input by *more* and let it write *count* records.
 
         AssertionError, if it ends by itself, if it writes other than *count* records, or if it is done too early.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +21,10 @@ SOURCE = FOLDER / "java" / "SpringJob.java"
 PARTITIONS = 3
 RECORDS = 2000
 POISON = "poison"
-INTERRUPT = {"at-least-once": Programme.stop, "exactly-once": Programme.kill}
+INTERRUPT: Mapping[str, Callable[[Programme], object]] = {
+    "at-least-once": Programme.stop,
+    "exactly-once": Programme.kill,
+}
 
 
 def make_values() -> list[str]:
