@@ -23,7 +23,6 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-
     from kafkacompat.metadata.image import PartitionImage, TopicImage
     from kafkacompat.storage.log_config import LogConfig
 

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 
 import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing.expectations import find_missing
 from kafkacompat.testing.reading import Fetched, TopicReader
 from kafkacompat.testing.rows import hash_key
 from kafkacompat.testing.topics import append
@@ -200,3 +201,10 @@ def test_an_append_whose_records_may_be_in_the_log_is_not_repeated(
     with pytest.raises(BrokerError, match="rejects records: NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
         broker.produce("once", ["a"])
     assert answers == [ErrorCode.NONE]
+
+
+def test_rows_that_match_little_leave_other_rows_their_records() -> None:
+    records = [Record("t", 0, 0, 0, b"k", b"x", []), Record("t", 0, 1, 0, None, b"x", [])]
+    assert find_missing([lambda _: True, ("k", "x")], records) == []
+    assert find_missing(["x", ("k", "x")], records) == []
+    assert find_missing(["y", ("k", "x"), "z"], records) == ["'y'", "'z'"]
