@@ -85,6 +85,13 @@ def test_a_property_that_the_fixture_sets_itself_is_rejected(
         start(tmp_path)
 
 
+def test_a_call_returns_what_its_function_returns_also_an_exception() -> None:
+    with kafkacompat.testing.broker() as kafka:
+        assert isinstance(kafka.call(ValueError, "x"), ValueError)
+        with pytest.raises(ValueError, match="y"):
+            kafka.call(int, "y")
+
+
 def test_a_clock_rejects_times_that_cannot_be() -> None:
     with kafkacompat.testing.broker() as kafka:
         for days in (math.nan, math.inf, 1e12, -1):
