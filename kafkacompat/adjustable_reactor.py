@@ -239,8 +239,8 @@ class AdjustableReactor(SteadyClock):
     def advance(self, seconds: float) -> Deferred[None]:
         """Advance the clock; fires when the work that became due is done. Advances run one after the other.
 
-        Raises ClockError if the duration is negative, no time of day is that late, or too many advances wait. Fails with a ClockError if an
-        operation of a disk or of a worker process takes longer than `OPERATIONS_TIMEOUT_S`.
+        Raises ClockError if the duration is negative, no time of day is that late, or too many advances wait. Fails with a
+        ClockError if an operation of a disk or of a worker process takes longer than `OPERATIONS_TIMEOUT_S`.
         """
         if not seconds >= 0:
             raise ClockError(f"the clock cannot be advanced by {seconds:g} s: it never goes back")
@@ -271,12 +271,17 @@ class AdjustableReactor(SteadyClock):
     async def _make_overdue(self) -> None:
         """Make the calls of a jump, those of each time once the ones before have taken effect."""
         overdue = self._calls.take_due(self._now())
-        while overdue:
-            time_s = overdue[0].time_s
-            count = next((number for number, entry in enumerate(overdue) if entry.time_s > time_s), len(overdue))
-            due, overdue = overdue[:count], overdue[count:]
-            self._make(due)
-            await self._settle()
+        try:
+            while overdue:
+                time_s = overdue[0].time_s
+                count = next((number for number, entry in enumerate(overdue) if entry.time_s > time_s), len(overdue))
+                due, overdue = overdue[:count], overdue[count:]
+                self._make(due)
+                await self._settle()
+        finally:
+            # After an advance that has failed, they are made in real time.
+            for entry in overdue:
+                self._calls.put_back(entry.call)
 
     async def _settle(self) -> None:
         """Let the base reactor have turns until nothing happens in one."""

@@ -7,13 +7,13 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, DeferredList, gatherResults
-from twisted.internet.task import deferLater
+from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.bound_listeners import BoundListeners
+from kafkacompat.broker_disks import BrokerDisks
 from kafkacompat.broker_instances import BrokerInstances, check_no_instances_file
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
@@ -25,20 +25,19 @@ from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.token_expiry import TokenExpiry
-from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.directories import Directories
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.partitions.takeover import belonged_to_kafka
 from kafkacompat.quotas.client_quotas import ClientQuotas
-from kafkacompat.quotas.connection_rates import Admission, ConnectionRates
+from kafkacompat.quotas.connection_rates import ConnectionRates
 from kafkacompat.quotas.rates import QuotaWindows
 from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
-from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.segment.shared_files import SegmentCache
+from kafkacompat.storage.directory.log_directory import LogDirectoryError
 from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
-    from kafkacompat.disk import OwnedDisk
     from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
@@ -58,17 +56,12 @@ if TYPE_CHECKING:
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
-    from kafkacompat.storage.log.log import Log
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
 
 START_ERRORS = (ConfigError, LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
 """Errors of a start that its user can correct."""
-
-STOP_TIMEOUT_S = 5
-"""Time that clients have to read their last responses before the broker closes their connections."""
-STOP_CHECK_S = 0.02
 
 
 class Broker:
@@ -90,8 +83,8 @@ class Broker:
         self.controller: Administration
         self._host = host
         self._reactor = host.reactor
-        self._disks: dict[str, OwnedDisk] = {}
-        self._directories: list[Directory] = []
+        self._disks = BrokerDisks(host)
+        self._disk = self._disks.find
         self._side: Standalone | ClusterNode | None = None
         self._node: ClusterNode | None = None
         self._running = False
@@ -156,7 +149,7 @@ class Broker:
         """Read the metadata of a single node, lead all partitions, and listen."""
         self._side = side = Standalone(self._host, self.config, self._disk)
         self.cluster_id = await side.find_cluster_id()
-        await self._open_directories()
+        await self._disks.open_directories(self.config, self.cluster_id, None)
         self._build(side.store)
         self.controller = self.coordinators.controller = side.build_controller(
             self.metadata, self.coordinators.events, self.effective
@@ -174,7 +167,7 @@ class Broker:
             self._host, self.config, self.metadata, self.effective, self.tls.network_between_brokers
         )
         self.cluster_id = await side.find_cluster_id()
-        await self._open_directories()
+        await self._disks.open_directories(self.config, self.cluster_id, self._host.boot_id)
         self._build(side.store)
         self.controller = self.coordinators.controller = side.controller
         side.serve_replicas(self.replica_manager, self.coordinators.roles)
@@ -187,30 +180,9 @@ class Broker:
             await self._stop_listening()
             raise
 
-    async def _open_directories(self) -> None:
-        cache = SegmentCache.for_open_files(self._host.raise_open_file_limit())
-        for path in self.config.log_dirs:
-            disk = self._disk(path)
-            storage = await disk.run(
-                LogDirectory.open,
-                self._host.files,
-                path,
-                node_id=self.config.node_id,
-                cluster_id=self.cluster_id,
-                new_directory_id=self._host.rng.randbytes(16),
-                cache=cache,
-                boot_id=None if self._node is None else self._host.boot_id,
-            )
-            self._directories.append(Directory.configured(storage, disk, self._reactor, self.config))
-
-    def _disk(self, path: str) -> OwnedDisk:
-        if path not in self._disks:
-            self._disks[path] = self._host.new_disk(path)
-        return self._disks[path]
-
     def _build(self, store: MetadataStore) -> None:
         config, clock = self.config, self._reactor
-        self.directories = Directories(self._directories, lambda: self.effective.config.cordoned_log_dirs)
+        self.directories = Directories(self._disks.directories, lambda: self.effective.config.cordoned_log_dirs)
         self.moves = PartitionMoves(
             self.directories,
             clock,
@@ -256,9 +228,6 @@ class Broker:
         )
         self.metadata.watch_clients(self.quotas.update)
         self.metadata.watch_clients(self.connection_rates.update)
-
-    def _admit(self, listener_name: str, address: str) -> Admission:
-        return self.connection_rates.admit(listener_name, address, steady_ms(self._reactor))
 
     def _handlers(self) -> Mapping[int, Handler]:
         handlers = HANDLERS if self._node is None else CLUSTER_HANDLERS
@@ -353,7 +322,7 @@ class Broker:
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
             turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
-            admit=self._admit,
+            admit=lambda listener, address: self.connection_rates.admit(listener, address, steady_ms(self._reactor)),
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
@@ -387,7 +356,7 @@ class Broker:
             cleaner=self.log_cleaner,
             scrubber=self.scrubbing,
             workers=self._workers,
-            disks=self._disks,
+            disks=self._disks.by_name,
             node=self._node,
             quotas=self.quotas,
             find_instance_usage=lambda: self.tenancy.usage,
@@ -445,13 +414,13 @@ class Broker:
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()
-        await self._wait_for_clients()
+        await self.server.wait_for_clients()
         self.conversions.close()
         await self.log_cleaner.stop()
         if self._node is not None:
             await self._node.stop_fetching()
         try:
-            await self._close_directories()
+            await self._disks.close_directories(self.replica_manager)
         finally:
             await self._release()
 
@@ -460,30 +429,11 @@ class Broker:
         self._running = self.listeners.binds_new = False
         self.server.abort()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
-        for directory, logs in self.replica_manager.logs_by_directory():
-            await directory.disk.run(_close_logs, logs)
+        self.conversions.close()
+        for workers in self._workers.values():
+            workers.close()
+        await self._disks.abandon_directories(self.replica_manager)
         await self._release()
-
-    async def _close_directories(self) -> None:
-        """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
-        await self.replica_manager.prepare_to_close()
-        closing: list[Deferred[Any]] = []
-        for directory, logs in self.replica_manager.logs_by_directory():
-            self._directories.remove(directory)
-            high_watermarks = self.replica_manager.high_watermarks(logs)
-            closed = directory.disk.run(directory.storage.close, logs, high_watermarks)
-            closing.append(
-                closed.addErrback(lambda failure: log.error("Cannot close a log directory: %s", failure.value))
-            )
-        await DeferredList(closing)
-
-    async def _wait_for_clients(self) -> None:
-        """Wait until clients have read their responses, at most STOP_TIMEOUT_S."""
-        deadline = self._reactor.seconds() + STOP_TIMEOUT_S
-        while self.server.connections and self._reactor.seconds() < deadline:
-            await deferLater(self._reactor, STOP_CHECK_S)
-        for connection in list(self.server.connections):
-            connection.cut_off("the broker stops and the client does not read its responses")
 
     async def _release(self) -> None:
         """Close the store and the disks, and unlock the log directories."""
@@ -491,16 +441,6 @@ class Broker:
             await self._access.audit.flush()
         if self._side is not None:
             await self._side.close()
-        for directory in self._directories:
-            await directory.disk.run(directory.storage.release)
-        self._directories.clear()
-        for disk in self._disks.values():
-            disk.close()
-        self._disks.clear()
+        await self._disks.release()
         if self.monitor is not None:
             await self.monitor.close()
-
-
-def _close_logs(logs: Iterable[Log]) -> None:
-    for opened in logs:
-        opened.close()

@@ -123,7 +123,7 @@ class FaultApplication:
 
     def _begin_pause(self) -> Answer:
         self._tools.pause.begin(self._rule.amount)
-        return self._tools.pause.answer_afterwards(self._dispatch)
+        return self._tools.pause.answer_afterwards(self._dispatch, self._incoming.size_bytes)
 
     def _begin_move(self) -> Answer:
         tenant, topic = self._context.tenant, str(self._rule.topic)
@@ -235,20 +235,25 @@ class FaultApplication:
     def _respond_later(self, answer: Answer, change: Callable[[Any], Awaitable[Any]]) -> Answer:
         """Return the answer after the rule's delay, changed; its order among the requests stays.
 
-        If the client disconnects, a request that must complete does so, and its response is released.
+        If the client disconnects, a request that must complete does so, and its response is released without the delay.
         """
         waiting = answer if isinstance(answer, Pending) else None
+        must_complete = waiting is not None and not waiting.abandonable
 
         async def respond() -> Any:
+            nonlocal must_complete
             response: Any = answer if waiting is None else await waiting.response
+            must_complete = False
+            if outer.called:
+                return response
             if self._may_damage_records and response is not None:
                 response = await self._damage_records(response)
             if self._rule.delay_ms:
                 await self._wait(self._rule, response)
             return await change(response)
 
+        outer: Deferred[Any] = Deferred(lambda _: None if must_complete else work.cancel())
         work = Deferred.fromCoroutine(respond())
-        outer: Deferred[Any] = Deferred(lambda _: work.cancel() if waiting is None or waiting.abandonable else None)
         work.addCallbacks(lambda response: _pass_on(outer, response), lambda failure: _pass_on_failure(outer, failure))
         pending = Pending(outer, abandonable=True)
         if waiting is not None:

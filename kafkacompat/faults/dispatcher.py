@@ -36,7 +36,7 @@ class FaultyDispatcher:
         """See Dispatcher."""
         tools = self._tools
         if tools.pause:
-            return tools.pause.answer_afterwards(lambda: self.dispatch(incoming, context))
+            return tools.pause.answer_afterwards(lambda: self.dispatch(incoming, context), incoming.size_bytes)
         if not tools.faults.concerns(name_api(incoming.api_key)):
             return self._inner.dispatch(incoming, context)
         if incoming.reading is not None:

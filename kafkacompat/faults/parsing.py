@@ -109,6 +109,8 @@ def parse_rule(fields: Mapping[str, Any]) -> FaultRule:
     apis = _find_apis(given, action)
     versions = _find_versions(given, apis)
     _check_topic(given, apis)
+    _check_principal(given)
+    _check_delay(given, action)
     _check_place(action, apis, versions)
     rule = FaultRule(
         action=action,
@@ -193,6 +195,17 @@ def _check_topic(given: Mapping[str, Any], apis: tuple[str, ...]) -> None:
             raise FaultError(
                 f"{name}={given[name]}: it can never match, because requests of {without[0]} name no topics"
             )
+
+
+def _check_principal(given: Mapping[str, Any]) -> None:
+    principal = given.get("principal", "*")
+    if ":" not in principal and not set(principal) & set("*?"):
+        raise FaultError(f"principal={principal}: it can never match: write User:{principal}")
+
+
+def _check_delay(given: Mapping[str, Any], action: str) -> None:
+    if "delay_ms" in given and (action in ONCE or (action == "drop" and not given.get("carry_out", True))):
+        raise FaultError(f"delay_ms: it has no effect beside {action}: leave it out")
 
 
 @cache

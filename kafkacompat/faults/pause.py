@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.handlers.context import Pending
+from kafkacompat.handlers.context import Pending, UnanswerableError
 
 if TYPE_CHECKING:
     from kafkacompat.server.dispatcher import Answer
     from kafkacompat.timers import Clock, DelayedCall
+
+
+MOST_WAITING_BYTES = 64 << 20
+"""Bytes of the requests that wait, with those of clients that have left: a client that waits in vain connects again."""
 
 
 class Pause:
@@ -21,6 +25,7 @@ class Pause:
         self._clock = clock
         self._ending: DelayedCall | None = None
         self._waiting: list[Deferred[None]] = []
+        self._waiting_bytes = 0
 
     def __bool__(self) -> bool:
         """Whether the broker is paused now."""
@@ -37,21 +42,30 @@ class Pause:
         if ending is not None and ending.active():
             ending.cancel()
         waiting, self._waiting = self._waiting, []
+        self._waiting_bytes = 0
         for ended in waiting:
             ended.callback(None)
 
-    def answer_afterwards(self, dispatch: Callable[[], Answer]) -> Answer:
-        """Answer a request once the broker is not paused any more; the connection starts no other request before."""
+    def answer_afterwards(self, dispatch: Callable[[], Answer], size_bytes: int) -> Answer:
+        """Answer a request once the broker is not paused any more; the connection starts no other request before.
+
+        Fails with UnanswerableError while requests of `MOST_WAITING_BYTES` wait.
+        """
 
         async def answer() -> Any:
-            await self._wait()
+            await self._wait(size_bytes)
             outcome = dispatch()
             return await outcome.response if isinstance(outcome, Pending) else outcome
 
         return Pending(Deferred.fromCoroutine(answer()), in_order=True)
 
-    async def _wait(self) -> None:
+    async def _wait(self, size_bytes: int) -> None:
         while self:
+            if self._waiting_bytes + size_bytes > MOST_WAITING_BYTES:
+                raise UnanswerableError(
+                    f"{self._waiting_bytes} bytes of requests wait for the end of a pause by faults"
+                )
+            self._waiting_bytes += size_bytes
             ended: Deferred[None] = Deferred()
             self._waiting.append(ended)
             await ended

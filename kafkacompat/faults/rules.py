@@ -97,4 +97,4 @@ class FaultRule:
 
 
 def _fits(pattern: str | None, text: str) -> bool:
-    return pattern is None or fnmatchcase(text, pattern)
+    return pattern is None or fnmatchcase(text, pattern.replace("[", "[[]"))

@@ -6,6 +6,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
+from twisted.internet.defer import succeed
+
 from kafkacompat.partitions.free_space import FreeSpace
 from kafkacompat.partitions.group_commit import GroupCommit
 from kafkacompat.storage.files.filesystem import SyncError
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
     from kafkacompat.storage.directory.log_directory import LogDirectory
-    from kafkacompat.storage.log.log import Log
+    from kafkacompat.storage.log.log import Log, OffsetPosition
     from kafkacompat.timers import Clock
 
 PartitionName: TypeAlias = "tuple[str, int]"
@@ -83,7 +85,7 @@ class Directory:
         self.partitions: set[PartitionName] = set()
         self.offline = False
         self.closing = False
-        """Whether the broker is about to unlock it: another process may use it next."""
+        """Whether the broker closes its logs and is about to unlock it: another process may use it next."""
         self._clock = clock
         self._removals: set[int] = set()
         self.on_failure: Callable[[BaseException], None] = _ignore_failure
@@ -100,8 +102,29 @@ class Directory:
         )
 
     def report_failure(self, problem: BaseException) -> None:
-        """Report a failure after which the directory can no longer be used."""
-        self.on_failure(problem)
+        """Report a failure after which the directory can no longer be used, unless the broker closes its logs."""
+        if not self.closing:
+            self.on_failure(problem)
+
+    def sync_recovered(self, opened: Log) -> Log | Deferred[Log]:
+        """Sync what the last process appended and did not sync, where appends count only once they are synced."""
+        unsynced = opened.log_end_offset - opened.recovery_point
+        if not unsynced or not (self.commit.always or unsynced >= opened.config.flush_messages):
+            return opened
+
+        def not_synced(failure: Failure) -> Failure:
+            assert failure.value is not None
+            self.report_failure(failure.value)
+            return failure
+
+        return self.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)
+
+    def find_high_watermark(self, opened: Log, is_replicated: bool) -> Deferred[tuple[Log, OffsetPosition | None]]:
+        """Find the high watermark of a replicated log in the checkpoint; None for a log without other replicas."""
+        if not is_replicated:
+            return succeed((opened, None))
+        finding = self.disk.run(self.storage.find_high_watermark, opened)
+        return finding.addCallback(lambda position: (opened, position))
 
     def save_truncation(self, opened: Log, high_watermark: int) -> None:
         """Write the checkpoints of a log that was truncated. [disk]"""

@@ -13,17 +13,16 @@ from twisted.internet.defer import Deferred, gatherResults, succeed
 from kafkacompat.disk import do_nothing
 from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
+from kafkacompat.partitions.new_partitions import NewPartitions
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log, OffsetPosition
 from kafkacompat.storage.log.state import is_transient
-from kafkacompat.timers import Clock, DelayedCall, now_ms, run_few_at_a_time
+from kafkacompat.timers import Clock, now_ms, run_few_at_a_time
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from twisted.python.failure import Failure
-
     from kafkacompat.metadata.image import PartitionImage, TopicImage
     from kafkacompat.storage.log_config import LogConfig
 
@@ -37,9 +36,6 @@ FROZEN_TOGETHER = 500
 
 It took a tenth of a second for each pass over ten thousand partitions. A deleted partition is freed without it (see the
 tests)."""
-
-DURABLE_AFTER_S = 1
-"""Time between the creation of a partition and the sync of its folder."""
 
 LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
 
@@ -126,7 +122,7 @@ class ReplicaManager:
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
-        self._durable_later: list[DelayedCall] = []
+        self._new = NewPartitions(clock)
         self.moves = moves
         for directory in directories:
             directory.on_failure = partial(self.take_directory_offline, directory)
@@ -175,15 +171,11 @@ class ReplicaManager:
         """
         missing = [image for image in topic.partitions if (topic.name, image.partition) not in self._partitions]
         opening = run_few_at_a_time(lambda image: self._open(topic, image), missing)
-        return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
+        return opening.addCallback(lambda _: self._sync_new_later(topic, missing))
 
-    def _make_durable_later(self, topic: TopicImage, images: Sequence[PartitionImage]) -> None:
-        """Sync the folders of new partitions later: syncing takes longer than creating, and clients are waiting."""
+    def _sync_new_later(self, topic: TopicImage, images: Sequence[PartitionImage]) -> None:
         opened = (self._partitions.get((topic.topic_id, image.partition)) for image in images)
-        new = [partition for partition in opened if partition is not None and partition.log.is_new]
-        if new:
-            call = self._clock.callLater(DURABLE_AFTER_S, run_few_at_a_time, _make_durable, new, at_once=1)
-            self._durable_later = [*(other for other in self._durable_later if other.active()), call]
+        self._new.sync_later([partition for partition in opened if partition is not None and partition.log.is_new])
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
@@ -202,8 +194,8 @@ class ReplicaManager:
             now_ms(self._clock),
             is_replicated=is_replicated,
         )
-        opening.addCallback(_sync_recovered, directory)
-        located = opening.addCallback(_find_high_watermark, directory, is_replicated)
+        opening.addCallback(directory.sync_recovered)
+        located = opening.addCallback(directory.find_high_watermark, is_replicated)
         opened = located.addCallback(self._add, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
@@ -379,13 +371,17 @@ class ReplicaManager:
 
         The next start removes files that were to be removed later. Closing a directory syncs its new partitions.
         """
-        for call in self._durable_later:
-            if call.active():
-                call.cancel()
+        self._new.stop()
         await self.moves.stop()
         while any(partition.holds_appends for partition in self):
             await gatherResults([directory.disk.run(do_nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
+        for directory in self.directories:
+            directory.closing = True
+
+    def abandon(self) -> None:
+        """Begin nothing any more and report no failure: the logs are closed without notice."""
+        self._new.stop()
         for directory in self.directories:
             directory.closing = True
 
@@ -423,36 +419,6 @@ class ReplicaManager:
             self.take_directory_offline(directory, problem)
         reason = f"the new log start offset could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-
-
-def _make_durable(partition: Partition) -> Deferred[None]:
-    if partition.log.offline:
-        return succeed(None)
-    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
-
-
-def _find_high_watermark(
-    opened: Log, directory: Directory, is_replicated: bool
-) -> Deferred[tuple[Log, OffsetPosition | None]]:
-    """Find the high watermark of a replicated log in the directory's checkpoint; None for a log without other replicas."""
-    if not is_replicated:
-        return succeed((opened, None))
-    finding = directory.disk.run(directory.storage.find_high_watermark, opened)
-    return finding.addCallback(lambda position: (opened, position))
-
-
-def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
-    """Sync what the last process appended and did not sync, where appends count only once they are synced."""
-    unsynced = opened.log_end_offset - opened.recovery_point
-    if not unsynced or not (directory.commit.always or unsynced >= opened.config.flush_messages):
-        return opened
-
-    def not_synced(failure: Failure) -> Failure:
-        assert failure.value is not None
-        directory.report_failure(failure.value)
-        return failure
-
-    return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)
 
 
 def _list_names(topic: str, topic_id: bytes) -> Iterator[str | bytes]:

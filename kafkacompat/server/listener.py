@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
+from twisted.internet.task import deferLater
 
 from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.metrics.connections import ListenerTraffic
@@ -41,7 +42,9 @@ log = logging.getLogger(__name__)
 
 SWEEP_INTERVAL_S = 5
 ACCEPT_BACKLOG = 1024
-
+STOP_TIMEOUT_S = 5
+"""Time that clients have to read their last responses before the broker closes their connections."""
+STOP_CHECK_S = 0.02
 
 TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "Objection | None"]
 """Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
@@ -264,6 +267,14 @@ class KafkaServer:
         """End every connection at once."""
         for connection in list(self.connections):
             connection.transport.abortConnection()
+
+    async def wait_for_clients(self) -> None:
+        """Wait until the clients of `finish` have read their responses, at most STOP_TIMEOUT_S; then end their connections."""
+        deadline = self._reactor.seconds() + STOP_TIMEOUT_S
+        while self.connections and self._reactor.seconds() < deadline:
+            await deferLater(self._reactor, STOP_CHECK_S)  # type: ignore[arg-type]  # it fits IReactorTime
+        for connection in list(self.connections):
+            connection.cut_off("the broker stops and the client does not read its responses")
 
     def finish(self) -> None:
         """Let every connection answer its requests in flight and close."""

@@ -63,7 +63,8 @@ class Authority:
         """Write the certificate of a client, whose principal is ``User:CN=<user>``."""
         pair = self._issue(user, ())
         self._issued += 1
-        stem = f"client-{self._issued}"
+        # A forked child writes into the same folder.
+        stem = f"client-{os.getpid()}-{self._issued}"
         return CertificateFiles(
             self._write(f"{stem}.crt", pair.certificate),
             self._write(f"{stem}.key", pair.key),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.timers import now_ms
@@ -29,7 +28,7 @@ class BrokerClock:
     ) -> None:
         """Advance the clock by the sum of the arguments, and return when the work that became due is done.
 
-        Raises ClockError for a negative duration.
+        Raises ClockError for a negative duration, and for a time after the year 9999.
         """
-        duration = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
-        self._call(self._reactor.advance, duration.total_seconds())
+        duration_s = seconds + 60 * (minutes + 60 * (hours + 24 * days)) + milliseconds / 1000
+        self._call(self._reactor.advance, duration_s)

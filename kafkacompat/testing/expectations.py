@@ -16,17 +16,28 @@ SHOWN_BYTES = 60
 
 
 def find_missing(expected: Iterable[Expected], records: Sequence[Record]) -> list[str]:
-    """Return the rows that no record matches, as texts; each record matches one row."""
-    rest = list(records)
-    missing: list[str] = []
-    for row in expected:
+    """Return the rows that no record matches, as texts; each record matches one row.
+
+    The rows that give most choose first, and functions last: the others have more records to choose from.
+    """
+    rows, rest = list(expected), list(records)
+    missing: list[int] = []
+    for number in sorted(range(len(rows)), key=lambda number: -_count_given(rows[number])):
+        row = rows[number]
         matches = row if callable(row) else make_match(row)
         position = next((index for index, record in enumerate(rest) if matches(record)), None)
         if position is None:
-            missing.append(repr(row))
+            missing.append(number)
         else:
             del rest[position]
-    return missing
+    return [repr(rows[number]) for number in sorted(missing)]
+
+
+def _count_given(row: Expected) -> int:
+    """Return how many fields of a record a row compares; 0 for a function, as nothing is known of it."""
+    if callable(row):
+        return 0
+    return len(row) if isinstance(row, Mapping | tuple) else 1
 
 
 def make_match(row: Row) -> Callable[[Record], bool]:

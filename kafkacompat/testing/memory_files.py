@@ -1,7 +1,7 @@
 """A file system in memory, for brokers whose data nobody keeps.
 
-It belongs to one thread. Files that properties name, such as certificates, are read from the system's. Nothing is ever lost or cold, and a sync does nothing. `MEMORY_BYTES` bound the contents, so that a
-test that produces without end is told so by an error.
+It belongs to one thread. Files that properties name, such as certificates, are read from the system's. Nothing is ever lost or
+cold, and a sync does nothing. `MEMORY_BYTES` bound the contents, so that a test that produces without end receives an error.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ SEND_BYTES = 128 * 1024
 
 
 class Contents:
-    """The bytes of a file, which open files share; they outlive the file's name while it is open."""
+    """The bytes of a file, which *users* open files share; they outlive the file's name while it is open."""
 
-    __slots__ = ("data", "modified_ms")
+    __slots__ = ("data", "is_named", "modified_ms", "users")
 
-    def __init__(self, modified_ms: int) -> None:
+    def __init__(self, modified_ms: int, *, is_named: bool = True) -> None:
         self.data = bytearray()
         self.modified_ms = modified_ms
+        self.is_named = is_named
+        self.users = 0
 
 
 Folder: TypeAlias = "dict[str, Folder | Contents]"
@@ -43,6 +45,7 @@ class InMemoryFile:
     def __init__(self, files: InMemoryFiles, contents: Contents) -> None:
         self._files = files
         self._contents: Contents | None = contents
+        contents.users += 1
 
     def _use(self) -> Contents:
         if self._contents is None:
@@ -96,7 +99,10 @@ class InMemoryFile:
 
     def close(self) -> None:
         """See File.close."""
-        self._contents = None
+        contents, self._contents = self._contents, None
+        if contents is not None:
+            contents.users -= 1
+            self._files.forget_if_unused(contents)
 
 
 class InMemoryLock:
@@ -158,7 +164,7 @@ class InMemoryFiles:
     def create_temporary(self, directory: str) -> InMemoryFile:
         """See Files.create_temporary."""
         self._folder(directory)
-        return InMemoryFile(self, Contents(self.now_ms()))
+        return InMemoryFile(self, Contents(self.now_ms(), is_named=False))
 
     def read(self, path: str) -> bytes:
         """See Files.read."""
@@ -238,7 +244,13 @@ class InMemoryFiles:
 
     def _forget(self, node: Folder | Contents | None) -> None:
         if isinstance(node, Contents):
-            self._used_bytes -= len(node.data)
+            node.is_named = False
+            self.forget_if_unused(node)
+
+    def forget_if_unused(self, contents: Contents) -> None:
+        """Give back the bytes of a file that has no name and is not open."""
+        if not (contents.is_named or contents.users):
+            self._used_bytes -= len(contents.data)
 
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""

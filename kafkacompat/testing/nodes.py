@@ -51,7 +51,7 @@ class Nodes:
         """The brokers that run; raises BrokerError if none does."""
         running = [node for node in self.by_id.values() if node.is_running]
         if not running:
-            raise BrokerError("no broker runs: start one first")
+            raise BrokerError("no broker runs any more: all were stopped or killed")
         return running
 
     async def end(self) -> None:

@@ -46,6 +46,21 @@ def build_properties(node_id: int, nodes: int, folder: str | None, given: Mappin
     }
 
 
+def check_free(given: Mapping[str, object], folder: str | None, *, in_cluster: bool) -> None:
+    """Raise BrokerError for a property that `broker` or `cluster` sets itself."""
+    reasons = dict.fromkeys(
+        ("zookeeper.connect",),
+        "a cluster has a ZooKeeper in memory" if in_cluster else "cluster() starts brokers with a ZooKeeper in memory",
+    )
+    if in_cluster:
+        reasons |= dict.fromkeys(("node.id", "broker.id"), "the brokers of a cluster have the ids 1, 2, and so on")
+    if folder is not None:
+        reasons |= dict.fromkeys(("log.dirs", "log.dir"), f"the data are in folder={folder}")
+    for name, reason in reasons.items():
+        if name in given:
+            raise BrokerError(f"{name}={given[name]} cannot be set: {reason}")
+
+
 def read_properties(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return keyword arguments as properties: ``num_partitions`` is ``num.partitions``."""
     return {name if "." in name else name.replace("_", "."): value for name, value in arguments.items()}

@@ -106,12 +106,12 @@ class ReactorThread:
             if inspect.iscoroutine(outcome):
                 outcome = Deferred.fromCoroutine(outcome)
         except BaseException as problem:
-            _end(result, problem)
+            _fail(result, problem)
             return
         if isinstance(outcome, Deferred):
-            outcome.addCallbacks(lambda value: _end(result, value), lambda failure: _end(result, failure.value))
+            outcome.addCallbacks(lambda value: _succeed(result, value), lambda failure: _fail(result, failure.value))
         else:
-            _end(result, outcome)
+            _succeed(result, outcome)
 
     def _run(self, started: threading.Event) -> None:
         self.reactor.callWhenRunning(started.set)
@@ -128,7 +128,7 @@ class ReactorThread:
         with self._lock:
             calls, self._calls = self._calls, set()
         for call in calls:
-            _end(call, self._build_error())
+            _fail(call, self._build_error())
 
     def describe_death(self) -> str | None:
         """Return why the thread has ended, one sentence; None while it runs."""
@@ -143,13 +143,15 @@ class ReactorThread:
         return error
 
 
-def _end(result: Future[Any], outcome: Any) -> None:
+def _succeed(result: Future[Any], outcome: Any) -> None:
     # The end of the thread and the end of the call may come at the same time.
     with contextlib.suppress(InvalidStateError):
-        if isinstance(outcome, BaseException):
-            result.set_exception(outcome)
-        else:
-            result.set_result(outcome)
+        result.set_result(outcome)
+
+
+def _fail(result: Future[Any], problem: BaseException) -> None:
+    with contextlib.suppress(InvalidStateError):
+        result.set_exception(problem)
 
 
 _shared: ReactorThread | None = None

@@ -42,7 +42,7 @@ def broker(
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
-    from kafkacompat.testing.profile import build_properties, read_instances, read_properties
+    from kafkacompat.testing.profile import build_properties, check_free, read_instances, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
     from kafkacompat.testing.security import Security
@@ -51,7 +51,9 @@ def broker(
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
     security = Security(tls, users or {}, acls)
-    given = {**security.build_properties(in_cluster=False), **read_properties(properties)}
+    own = read_properties(properties)
+    check_free(own, path, in_cluster=False)
+    given = {**security.build_properties(in_cluster=False), **own}
     faults = Faults()
     node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases), faults)
     return RunningBroker(thread, reactor, node, faults, security, read_instances(instances))
@@ -74,7 +76,7 @@ def cluster(
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
     from kafkacompat.testing.errors import BrokerError
-    from kafkacompat.testing.profile import build_properties, read_properties
+    from kafkacompat.testing.profile import build_properties, check_free, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningCluster
     from kafkacompat.testing.security import Security
@@ -82,18 +84,17 @@ def cluster(
 
     if not 1 <= brokers <= MOST_BROKERS:
         raise BrokerError(f"a cluster of {brokers} brokers: give a number from 1 to {MOST_BROKERS}")
+    root = None if folder is None else os.path.abspath(folder)
+    own = read_properties(properties)
+    check_free(own, root, in_cluster=True)
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     zookeeper, faults = MemoryZooKeeper(reactor), Faults(in_cluster=True)
     security = Security(tls, users or {}, acls)
-    given = {
-        "zookeeper.connect": "memory",
-        **security.build_properties(in_cluster=True),
-        **read_properties(properties),
-    }
+    given = {"zookeeper.connect": "memory", **security.build_properties(in_cluster=True), **own}
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
-        path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
+        path = None if root is None else os.path.join(root, str(node_id))
         node_properties = _add_releases(build_properties(node_id, brokers, path, given), releases)
         nodes.append(_build_node(reactor, path, node_properties, faults, zookeeper))
     return RunningCluster(thread, reactor, nodes, faults, security)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PRODUCE_VERSION = 12
 """The last version that names topics."""
 ALL_IN_SYNC_REPLICAS = -1
+REPEATED_ERRORS = TRANSIENT_ERRORS - {ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.REQUEST_TIMED_OUT}
+"""Errors after which an append is repeated: after the others the log may have the records already."""
 
 
 async def create_topic(nodes: Nodes, name: str, partitions: int, replicas: int, configs: Mapping[str, str]) -> None:
@@ -75,7 +77,7 @@ async def append(nodes: Nodes, topic: str, batches: Mapping[int, Buffer]) -> Non
         async def append_one(partition: int = partition, batch: Buffer = batch) -> bool:
             nonlocal error, message
             error, message = await _append_batch(nodes, topic, partition, batch)
-            return error not in TRANSIENT_ERRORS
+            return error not in REPEATED_ERRORS
 
         await nodes.wait_until(append_one, PATIENCE_S)
         if error:

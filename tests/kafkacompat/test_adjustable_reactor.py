@@ -227,10 +227,25 @@ def test_an_operation_that_does_not_end_fails_the_advance(world: World) -> None:
         "the clock has stopped before the end of the advance: 1 operations of disks and worker processes have not ended "
         "within 60 s"
     )
-    # It runs on in real time.
+    # It continues in real time.
     world.later(1, "afterwards")
     world.base.advance(1)
     assert [name for name, _ in world.seen] == ["afterwards"]
+
+
+def test_an_advance_that_fails_within_a_jump_loses_no_call(world: World) -> None:
+    disk = Disk()
+    world.clock.watch(disk)
+    for number in range(EXACT_JUMPS):
+        world.clock.callLater(100 + number, lambda: None)
+    world.clock.callLater(600, setattr, disk, "pending", 1)
+    world.later(600.001, "in the same jump")
+    outcome = world.begin(DAY_S)
+    for _ in range(3):
+        world.base.advance(OPERATIONS_TIMEOUT_S / 2 + POLL_S)
+    assert isinstance(outcome[0], Failure)
+    world.base.advance(0)
+    assert [name for name, _ in world.seen] == ["in the same jump"]
 
 
 def test_the_clock_forgets_operations_that_nobody_else_knows(world: World) -> None:

@@ -262,7 +262,7 @@ class Machine:
     @staticmethod
     def _has_failed(broker: Broker) -> bool:
         replicas = getattr(broker, "replica_manager", None)
-        return any(directory.offline for directory in broker._directories) or bool(replicas and replicas._offline)
+        return any(directory.offline for directory in broker._disks.directories) or bool(replicas and replicas._offline)
 
     # Pauses
 

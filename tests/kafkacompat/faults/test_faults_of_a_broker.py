@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.faults.active import FaultCounts
+from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
@@ -16,6 +17,8 @@ from kafkacompat.wire.batch_header import CRC_END, read_header
 from kafkacompat.wire.checksum import crc32c
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.faults.world import FaultyWorld, make_fetch, make_produce
+
+DAY_MS = 24 * 3600 * 1000
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -295,6 +298,19 @@ def test_the_removal_of_all_rules_ends_a_pause(world: FaultyWorld) -> None:
     assert client.take_frame() is not None
 
 
+def test_a_paused_broker_keeps_a_bounded_number_of_bytes(world: FaultyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkacompat.faults.pause.MOST_WAITING_BYTES", 2_500)
+    world.faults.add(client_id="raw", pause_ms=10_000)
+    clients = [world.connect() for _ in range(3)]
+    for client in clients:
+        client.send(make_produce(world.topic, 0, value=b"v" * 1_000), 9)
+    world.turn()
+    assert [client.is_closed for client in clients] == [False, False, True]
+    world.clock.advance(10)
+    world.turn()
+    assert end_offset(world, 0) == 2
+
+
 def test_rules_choose_by_client(world: FaultyWorld) -> None:
     world.faults.add(client_id="victim-*", error="REBALANCE_IN_PROGRESS")
     request = HeartbeatRequest(group_id="g", member_id="m")
@@ -338,3 +354,14 @@ def test_a_client_that_leaves_during_a_delay_leaves_nothing_behind(world: Faulty
     world.clock.advance(6)
     world.turn()
     assert world.broker.server.budget.held_bytes == 0
+
+
+def test_a_delay_ends_with_the_connection_also_for_a_request_that_must_complete(world: FaultyWorld) -> None:
+    world.faults.add(api="CreateTopics", delay_ms=DAY_MS)
+    client = world.connect()
+    client.send(CreateTopicsRequest(topics=[CreatableTopic(name="late", num_partitions=1, replication_factor=1)]), 7)
+    client.leave()
+    world.turn()
+    assert "late" in world.broker.metadata.image.topics
+    calls: list[Any] = list(world.clock.getDelayedCalls())
+    assert max(call.getTime() for call in calls) < world.clock.seconds() + DAY_MS / 2000

@@ -35,6 +35,7 @@ PRODUCE = RequestFacts("Produce", 9, "app-1", "PLAINTEXT", "User:alice", [Target
         ({"listener": "PLAINTEXT", "principal": "User:a*"}, True),
         ({"listener": "SSL"}, False),
         ({"principal": "User:bob"}, False),
+        ({"principal": "User:[a-z]*"}, False),
     ],
 )
 def test_a_rule_matches_by_all_of_its_fields(fields: dict[str, Any], matches: bool) -> None:
@@ -170,6 +171,9 @@ def test_an_error_is_not_carried_out_unless_the_rule_says_so() -> None:
         ({"api": "Produce", "corrupt_crc": True}, "it can never apply, because responses of Produce have no records: use Fetch"),
         ({"api": "WriteTxnMarkers", "throttle_ms": 5}, "because responses of WriteTxnMarkers have no throttle time"),
         ({"api": "Produce", "versions": "0", "throttle_ms": 5}, "because responses of Produce have no throttle time"),
+        ({"drop": True, "principal": "alice"}, "principal=alice: it can never match: write User:alice"),
+        ({"pause_ms": 5, "delay_ms": 5}, "delay_ms: it has no effect beside pause_ms: leave it out"),
+        ({"drop": True, "carry_out": False, "delay_ms": 5}, "delay_ms: it has no effect beside drop"),
         ({"throttle_ms": 5, "carry_out": False}, "carry_out: it is for error, drop and disconnect"),
         ({"move_leader": True, "topic": "t", "partition": 0}, "a single broker leads every partition itself"),
     ],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.partitions.replica_manager import DURABLE_AFTER_S
+from kafkacompat.partitions.new_partitions import DURABLE_AFTER_S
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.partitions.node import Node, code_of, names_of, topic

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kafkacompat.partitions.directories import REMOVED_TOGETHER
-from kafkacompat.partitions.replica_manager import DURABLE_AFTER_S
+from kafkacompat.partitions.new_partitions import DURABLE_AFTER_S
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import UNDER_WAY
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -88,6 +89,25 @@ def test_a_new_partition_takes_writes_before_it_is_on_the_disk() -> None:
     assert (ids, node.files.exists("/a/t-0/partition.metadata")) == ([False], True)
     node.files.crash()
     assert "t-0" in node.names("a")
+
+
+def test_the_stop_ends_the_sync_of_new_partitions_and_hides_failures_of_closed_logs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    node = Node()
+    node.make(topic("t", 3))
+    node.clock.advance(DURABLE_AFTER_S)
+    preparing = Deferred.fromCoroutine(node.replicas.prepare_to_close())
+    node.work()
+    assert preparing.called
+    assert [node.files.exists(f"/a/t-{index}/partition.metadata") for index in range(3)] == [True, False, False]
+    for partition in node.replicas:
+        partition.log.close()
+        partition.report_disk_failure(Failure(partition.log.state.offline_error()))
+    assert "is taken offline" not in caplog.text
+    node.replicas.open_partitions(topic("late"))
+    node.work()
+    assert not node.clock.getDelayedCalls()
 
 
 def test_new_partitions_spread_and_old_ones_are_opened_where_they_are() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
 import kafkacompat.testing
+from kafkacompat.adjustable_reactor import ClockError
 from kafkacompat.testing import BrokerError, Record, RunningBroker
 from kafkacompat.testing.reactor_thread import THREAD_NAME, ReactorThread
 
@@ -61,6 +65,40 @@ def test_properties_have_underscores_or_dots() -> None:
         kafkacompat.testing.broker(num_partition=3)
     with pytest.raises(BrokerError, match="many"):
         kafkacompat.testing.broker(num_partitions="many")
+
+
+@pytest.mark.parametrize(
+    ("start", "sentence"),
+    [
+        (lambda _: kafkacompat.testing.broker(zookeeper_connect="zk:2181"), "zookeeper.connect=zk:2181 cannot be set"),
+        (lambda _: kafkacompat.testing.cluster(1, node_id=4), "node.id=4 cannot be set"),
+        (
+            lambda path: kafkacompat.testing.broker(path, log_dirs="/other"),
+            "log.dirs=/other cannot be set: the data are in",
+        ),
+    ],
+)
+def test_a_property_that_the_fixture_sets_itself_is_rejected(
+    start: Callable[[Path], object], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BrokerError, match=sentence):
+        start(tmp_path)
+
+
+def test_a_call_returns_what_its_function_returns_also_an_exception() -> None:
+    with kafkacompat.testing.broker() as kafka:
+        assert isinstance(kafka.call(ValueError, "x"), ValueError)
+        with pytest.raises(ValueError, match="y"):
+            kafka.call(int, "y")
+
+
+def test_a_clock_rejects_times_that_cannot_be() -> None:
+    with kafkacompat.testing.broker() as kafka:
+        for days in (math.nan, math.inf, 1e12, -1):
+            with pytest.raises(ClockError, match="the clock cannot be advanced"):
+                kafka.clock.advance(days=days)
+    with pytest.raises(BrokerError, match="no broker runs any more"):
+        kafka.produce("t", ["a"])
 
 
 def test_a_thread_that_ends_fails_the_calls_that_wait_and_later_ones() -> None:

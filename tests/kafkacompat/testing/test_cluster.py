@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +70,23 @@ def test_a_killed_broker_on_a_folder_recovers(tmp_path: Path) -> None:
         kafka.start_broker(1)
         kafka.kill_broker(2)
         assert [record.value for record in kafka.records("t", 1)] == [b"a"]
+
+
+def test_a_killed_broker_leaves_no_worker_behind(tmp_path: Path) -> None:
+    with kafkacompat.testing.cluster(1, tmp_path) as running:
+        conversions: Any = running.brokers[1].conversions
+        running.call(conversions._workers.run, lambda _: None)
+        running.kill_broker(1)
+        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("conversion")]
+
+
+def test_a_killed_broker_writes_nothing_at_its_end(tmp_path: Path) -> None:
+    with kafkacompat.testing.cluster(1, tmp_path) as running:
+        running.create_topic("t")
+        running.produce("t", ["kept"])
+        folder = tmp_path / "1" / "t-0"
+        before = sorted(path.name for path in folder.iterdir())
+        running.kill_broker(1)
+        assert sorted(path.name for path in folder.iterdir()) == before
+        running.start_broker(1)
+        assert [record.value for record in running.records("t", 1)] == [b"kept"]

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 
 import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing.expectations import find_missing
 from kafkacompat.testing.reading import Fetched, TopicReader
 from kafkacompat.testing.rows import hash_key
 from kafkacompat.testing.topics import append
@@ -19,6 +20,7 @@ from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkacompat.wire.batch_records import build_batch
+from kafkacompat.wire.errors import ErrorCode
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +186,25 @@ def test_a_topic_that_grows_all_the_time_is_read_up_to_its_end(broker: RunningBr
         patch.setattr(TopicReader, "fetch", grow_and_fetch)
         assert [record.value for record in broker.records("growing")] == [b"a", b"more"]
         assert len(broker.records("growing", 5)) >= 5
+
+
+def test_an_append_whose_records_may_be_in_the_log_is_not_repeated(
+    broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topic("once")
+    answers = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NONE]
+
+    async def answer(*_: object) -> tuple[ErrorCode, str]:
+        return answers.pop(0), ""
+
+    monkeypatch.setattr("kafkacompat.testing.topics._append_batch", answer)
+    with pytest.raises(BrokerError, match="rejects records: NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
+        broker.produce("once", ["a"])
+    assert answers == [ErrorCode.NONE]
+
+
+def test_rows_that_match_little_leave_other_rows_their_records() -> None:
+    records = [Record("t", 0, 0, 0, b"k", b"x", []), Record("t", 0, 1, 0, None, b"x", [])]
+    assert find_missing([lambda _: True, ("k", "x")], records) == []
+    assert find_missing(["x", ("k", "x")], records) == []
+    assert find_missing(["y", ("k", "x"), "z"], records) == ["'y'", "'z'"]

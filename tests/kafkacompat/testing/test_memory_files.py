@@ -157,3 +157,19 @@ def test_files_of_the_system_are_read(tmp_path: Path) -> None:
     path = f"{tmp_path}/certificate.pem"
     assert (files.read(path), files.size(path), files.exists(path)) == (b"certificate", 11, False)
     assert files.modified_ms(path) > 0
+
+
+def test_files_without_a_name_take_room_until_they_are_closed() -> None:
+    files = InMemoryFiles(lambda: 0, capacity_bytes=100)
+    files.make_directory("/log")
+    for _ in range(3):
+        temporary = files.create_temporary("/log")
+        temporary.append([b"t" * 60], 60)
+        removed = files.open("/log/a", create=True)
+        files.remove("/log/a")
+        removed.append([b"r" * 40], 40)
+        assert files.disk_usage("/log").free_bytes == 0
+        for file in (temporary, removed):
+            file.close()
+            file.close()
+        assert files.disk_usage("/log").free_bytes == 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 import kafkacompat.testing
 from kafkacompat.testing import Acl, BrokerError, RunningBroker
+from kafkacompat.testing.certificates import Authority
 
 USERS = {"alice": 'a "secret"', "bob": "b"}
 
@@ -93,3 +95,12 @@ def test_a_secured_cluster() -> None:
         assert produce(kafka.client_config("alice"), "t") is None
         kafka.kill_broker(1)
         kafka.assert_produced("t", "v")
+
+
+def test_forked_children_write_certificates_beside_those_of_their_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority()
+    issued = authority._issued
+    mine = authority.issue("parent")
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    authority._issued = issued
+    assert authority.issue("child").key_file != mine.key_file
