@@ -64,6 +64,17 @@ def make_instance(cluster: SaslCluster) -> None:
         properties = list_properties("shop", free_port(), {"sasl.users": "*", "placement.group": "east"})
         del properties["listeners"]
         alter_instance(client, "shop", properties)
+    wait_until_known(cluster)
+
+
+def wait_until_known(cluster: SaslCluster) -> None:
+    """Return when every broker serves the instance's user as one of the instance: until then it is a user of the cluster."""
+
+    def find_cluster_id(bootstrap: str, login: dict[str, str]) -> str:
+        return str(AdminClient({"bootstrap.servers": bootstrap, **login}).list_topics(timeout=LONGEST_S).cluster_id)
+
+    physical = find_cluster_id(cluster.bootstrap, {})
+    until(lambda: all(find_cluster_id(address, LOGIN) != physical for address in cluster.logins.split(",")))
 
 
 class SteadyProducer:
