@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         kinds: dict[str, Callable[[], RunningKafka]] = {
             "a broker in memory": kafkacompat.testing.broker,
-            "a broker in a folder": lambda: kafkacompat.testing.broker(folder),
+            "a broker in a folder": lambda: kafkacompat.testing.broker(tempfile.mkdtemp(dir=folder)),
             "a cluster of three": lambda: kafkacompat.testing.cluster(3),
         }
         print("| | " + " | ".join(f"{hours} h" for hours in HOURS) + " |")
