@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
@@ -110,6 +110,25 @@ class DiskThread:
         """See OwnedDisk.close."""
         self._executor.shutdown(wait=True)
         self._helpers.shutdown(wait=True)
+
+
+class DirectDisk:
+    """An `OwnedDisk` that runs everything at once in the caller's thread: files in memory, or no reactor that must not wait."""
+
+    pending = 0
+
+    def run(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        """See Disk.run."""
+        return maybeDeferred(function, *args, **kwargs)
+
+    def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
+        """See Disk.run_each."""
+        return self.run(_call_for_all, function, items)
+
+    def close(self) -> None:
+        """See OwnedDisk.close."""
 
 
 def _call_for_all(function: Callable[[Item], object], items: Sequence[Item]) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import click
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.disk import DirectDisk
 from kafkacompat.metadata.codec import CLUSTER_ID
 from kafkacompat.metadata.export_file import format_export, read_whole_store
 from kafkacompat.metadata.sqlite_store import FILE_NAME, SqliteStore
@@ -27,8 +28,6 @@ from kafkacompat.storage.files.os_errors import describe_error
 EXIT_REFUSED = 1
 MOVED_SUFFIX = ".moved-to-zookeeper"
 
-Arguments = ParamSpec("Arguments")
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -107,7 +106,7 @@ class StoppedNode:
             return None
         if len(self._homes) > 1:
             raise StoreError(f"{' and '.join(self._homes)} both have a {FILE_NAME}; move the older one away")
-        store = SqliteStore(self._homes[0], _DirectDisk())
+        store = SqliteStore(self._homes[0], DirectDisk())
         try:
             return _result_of(Deferred.fromCoroutine(read_whole_store(store)))
         finally:
@@ -115,7 +114,7 @@ class StoppedNode:
 
     def change_metadata(self, change: Callable[[MetadataStore], Coroutine[Any, Any, None]]) -> None:
         """Change the node's metadata, which is begun in the first directory if there is none; raises StoreError."""
-        store = SqliteStore(self._homes[0] if self._homes else self._directories[0], _DirectDisk())
+        store = SqliteStore(self._homes[0] if self._homes else self._directories[0], DirectDisk())
         try:
             _result_of(Deferred.fromCoroutine(change(store)))
         finally:
@@ -126,25 +125,6 @@ class StoppedNode:
         for home in self._homes:
             path = os.path.join(home, FILE_NAME)
             os.rename(path, f"{path}{MOVED_SUFFIX}")
-
-
-class _DirectDisk:
-    """Implements `Disk` in a process without a reactor."""
-
-    def run(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Deferred[Result]:
-        """See Disk.run."""
-        return maybeDeferred(function, *args, **kwargs)
-
-    def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
-        """See Disk.run_each."""
-
-        def run_all(items: Iterable[Item]) -> None:
-            for item in items:
-                function(item)
-
-        return self.run(run_all, items)
 
 
 def _result_of(deferred: Deferred[Result]) -> Result:

@@ -31,7 +31,7 @@ from kafkacompat.replication.leader_queries import (
     read_offset_answers,
 )
 from kafkacompat.replication.rest import Rest
-from kafkacompat.timers import make_steps, next_turn, yield_in_turns
+from kafkacompat.timers import next_turn, take_steps, yield_in_turns
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from kafkacompat.wire.apis.list_offsets import ListOffsetsResponse
 from kafkacompat.wire.apis.offset_for_leader_epoch import EpochEndOffset, OffsetForLeaderEpochResponse
@@ -375,14 +375,8 @@ class LeaderFetcher:
             min_bytes=settings.min_bytes,
             max_bytes=settings.response_max_bytes,
         )
-        await self._take_steps(self._session.fill(request, self._members[FETCHING], self._find_position))
+        await take_steps(self._clock, self._session.fill(request, self._members[FETCHING], self._find_position))
         return request
-
-    async def _take_steps(self, steps: Iterator[object]) -> None:
-        """Take every step, in several turns if they take long."""
-        remaining = make_steps(self._clock, steps)
-        if remaining is not None:
-            await remaining
 
     def _find_position(self, key: PartitionKey) -> FetchPosition | None:
         followed = self._members[FETCHING].get(key)
@@ -402,7 +396,7 @@ class LeaderFetcher:
             for topic in response.responses
             for data in topic.partitions
         )
-        await self._take_steps(map(asked.append, answers))
+        await take_steps(self._clock, map(asked.append, answers))
         return all(asked) and (not was_full or len(asked) == self._session.size)
 
     def _take_answer(self, topic: str, data: PartitionData, changing: set[FollowedPartition]) -> bool:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafkacompat.testing.errors import BrokerError
 
-OPERATIONS = {
-    "ALL": 2,
-    "READ": 3,
-    "WRITE": 4,
-    "CREATE": 5,
-    "DELETE": 6,
-    "ALTER": 7,
-    "DESCRIBE": 8,
-    "CLUSTER_ACTION": 9,
-    "DESCRIBE_CONFIGS": 10,
-    "ALTER_CONFIGS": 11,
-    "IDEMPOTENT_WRITE": 12,
-}
-"""Kafka's names and numbers."""
-TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
-DENY, ALLOW = 2, 3
-LITERAL, PREFIXED = 3, 4
+if TYPE_CHECKING:
+    from kafkacompat.security.acls.model import AclOperation
 
 
 class Acl:
@@ -40,31 +27,44 @@ class Acl:
         cluster: bool = False,
         deny: bool = False,
     ) -> None:
-        self.principal = f"User:{user}"
-        self.operations = [_read_operation(operation) for operation in operations]
-        resources = [
-            (kind, name)
-            for kind, name in (
-                (TOPIC, topic),
-                (GROUP, group),
-                (TRANSACTIONAL_ID, transactional_id),
-                (CLUSTER, "kafka-cluster" if cluster else None),
-            )
-            if name is not None
-        ]
+        from kafkacompat.security.acls.model import (
+            CLUSTER_NAME,
+            WILDCARD,
+            AccessRule,
+            AclPattern,
+            AclPermission,
+            AclResourceType,
+            PatternType,
+        )
+
+        given = {
+            AclResourceType.TOPIC: topic,
+            AclResourceType.GROUP: group,
+            AclResourceType.TRANSACTIONAL_ID: transactional_id,
+            AclResourceType.CLUSTER: CLUSTER_NAME if cluster else None,
+        }
+        resources = [(kind, name) for kind, name in given.items() if name is not None]
         if not operations or len(resources) != 1:
             raise BrokerError(
                 f"a rule of {user} has {len(operations)} operations and {len(resources)} resources: "
                 'write Acl("alice", "READ", topic="orders")'
             )
-        self.resource_type, name = resources[0]
-        is_prefix = len(name) > 1 and name.endswith("*")
-        self.pattern_type = PREFIXED if is_prefix else LITERAL
-        self.name = name[:-1] if is_prefix else name
-        self.permission = DENY if deny else ALLOW
+        kind, name = resources[0]
+        if len(name) > 1 and name.endswith(WILDCARD):
+            self.pattern = AclPattern(kind, PatternType.PREFIXED, name[:-1])
+        else:
+            self.pattern = AclPattern(kind, PatternType.LITERAL, name)
+        permission = AclPermission.DENY if deny else AclPermission.ALLOW
+        self.rules = [
+            AccessRule(f"User:{user}", WILDCARD, _read_operation(operation), permission) for operation in operations
+        ]
 
 
-def _read_operation(name: str) -> int:
-    if name.upper() not in OPERATIONS:
-        raise BrokerError(f"{name} is no operation of Kafka: give one of {', '.join(OPERATIONS)}")
-    return OPERATIONS[name.upper()]
+def _read_operation(name: str) -> AclOperation:
+    from kafkacompat.security.acls.model import AclOperation
+
+    try:
+        return AclOperation[name.upper()]
+    except KeyError:
+        known = ", ".join(operation.name for operation in AclOperation)
+        raise BrokerError(f"{name} is no operation of Kafka: give one of {known}") from None

@@ -1,6 +1,6 @@
 """An authority of this process and the certificates that it signs, for brokers and clients of tests.
 
-They are made at the first use and valid for some days. Files are in a temporary folder, which goes when the process ends.
+They are made at the first use and valid for some days. Files are in a temporary folder, which the end of the process removes.
 """
 
 from __future__ import annotations

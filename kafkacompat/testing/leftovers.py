@@ -56,8 +56,10 @@ class Leftovers:
     def at(self, place: str) -> Iterator[None]:
         """Name *place* instead of the present test meanwhile."""
         self._place = place
-        yield
-        self._place = None
+        try:
+            yield
+        finally:
+            self._place = None
 
     def _describe_place(self) -> str:
         test = self._place or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]

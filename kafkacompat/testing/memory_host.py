@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 
+from kafkacompat.disk import DirectDisk
 from kafkacompat.host import ReactorHost
 from kafkacompat.network import Network, ReactorNetwork
 from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
@@ -25,33 +25,6 @@ if TYPE_CHECKING:
     from kafkacompat.zookeeper.client import ZooKeeper
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
     from kafkacompat.zookeeper.settings import ZooKeeperSettings
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-Item = TypeVar("Item")
-
-
-class DirectDisk:
-    """An `OwnedDisk` that runs everything at once: memory makes nobody wait."""
-
-    pending = 0
-
-    def run(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Deferred[Result]:
-        """See Disk.run."""
-        return maybeDeferred(function, *args, **kwargs)
-
-    def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
-        """See Disk.run_each."""
-        return self.run(self._run_each, function, items)
-
-    def _run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> None:
-        for item in items:
-            function(item)
-
-    def close(self) -> None:
-        """See OwnedDisk.close."""
 
 
 class DirectWorkers:

@@ -12,10 +12,11 @@ from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.broker import PROPERTIES
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.handlers.context import UNKNOWN_SOFTWARE, Peer, RequestContext
-from kafkacompat.security.principals import Principal
+from kafkacompat.security.principals import parse_principal
 from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.process_reactor import ProcessReactor
+from kafkacompat.testing.security import SUPER_USER
 from kafkacompat.wire.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
@@ -29,16 +30,15 @@ WILDCARD_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 CLIENT_ID = "kafkacompat.testing"
 CLOSING_TURNS = 4
 """Turns of the reactor in which Twisted accepts a connection, reads its end and closes its socket."""
-HELPER = Principal("Helper", CLIENT_ID)
-"""The user of the helpers, a superuser; no client can authenticate itself as one, since clients are of the kind User."""
+HELPER = parse_principal(SUPER_USER)
 
 
 class Node:
     """A broker that can start again on what it has left.
 
     *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
-    node; None means memory. ``left_open`` are the clients that were connected at the end. *faults* are the
-    rules of the test.
+    node; None means memory. ``left_open`` are the clients that were connected at the end. *faults* are
+    the rules of the test.
     """
 
     def __init__(

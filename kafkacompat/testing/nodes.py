@@ -107,5 +107,5 @@ async def is_in_sync(nodes: Nodes, broker_id: int) -> bool:
 
 def describe_error(code: int, message: str | None = None) -> str:
     """Return an error of Kafka in words."""
-    name = ErrorCode(code).name if code in ErrorCode._value2member_map_ else f"error {code}"
+    name = ErrorCode(code).name if code in set(ErrorCode) else f"error {code}"
     return f"{name}: {message}" if message else name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,7 +61,7 @@ def _leave_assertions(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Pytest: declare the marker, and check the properties, so that a wrong one is told once."""
+    """Pytest: declare the marker, and check the properties, so that a wrong one is reported once."""
     config.addinivalue_line(
         "markers", f"{MARKER}(**properties): properties of the broker of a test, such as num_partitions=3"
     )
@@ -72,13 +73,13 @@ def read_configured(config: pytest.Config) -> dict[str, Any]:
     """Return the properties of the ini file and of the command line; raises pytest.UsageError."""
     properties: dict[str, Any] = {}
     for line in [*config.getini(INI_NAME), *config.getoption("--kafka-property")]:
-        name, equals, value = line.partition("=")
-        if not equals or not name.strip():
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or not name:
             raise pytest.UsageError(f"kafka property {line!r}: write NAME=VALUE")
-        if name.strip() in ARGUMENTS:
+        if name in ARGUMENTS:
             how = f"{name} is an argument, write @pytest.mark.kafka({name}=...)"
             raise pytest.UsageError(f"kafka property {line!r}: {how}")
-        properties[name.strip()] = value.strip()
+        properties[name] = value
     return properties
 
 
@@ -122,16 +123,12 @@ def kafka_session(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., RunningCluster]]:
     """A function that starts a cluster, `kafka_cluster(3)`, which ends with the test."""
-    started: list[RunningCluster] = []
+    with LEFTOVERS.watch_threads(), ExitStack() as started:
 
-    def start(brokers: int = 3, **arguments: Any) -> RunningCluster:
-        started.append(cluster(brokers, **_override(_read_arguments(request), arguments)))
-        return started[-1]
+        def start(brokers: int = 3, **arguments: Any) -> RunningCluster:
+            return started.enter_context(cluster(brokers, **_override(_read_arguments(request), arguments)))
 
-    with LEFTOVERS.watch_threads():
         yield start
-        for running in reversed(started):
-            running.stop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -44,7 +44,7 @@ class ProcessReactor(SteadyClock):
         return [timer for timer in self._timers if timer.active()]
 
     def kill(self) -> None:
-        """Make no call any more."""
+        """Cancel all calls; later ones are not made."""
         self._is_killed = True
         for timer in self.timers:
             timer.cancel()

@@ -11,7 +11,6 @@ MEMORY_FOLDER = "/memory"
 """The log directory of a broker in memory."""
 
 TEST_PROPERTIES: Mapping[str, str] = {
-    "auto.create.topics.enable": "true",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "100",
     "offsets.topic.num.partitions": "1",
@@ -31,12 +30,22 @@ INTERNAL_REPLICAS = (
 )
 
 
+def add_own_properties(secured: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
+    """Return the properties that a test gives over those of `Security`, whose super users stay beside the test's.
+
+    The helpers are a super user of every broker with access rules, as no rule is for them.
+    """
+    given = {**secured, **own}
+    if "authorizer.class.name" in given:
+        named = own.get("super.users", ())
+        users = named if isinstance(named, list | tuple) else [str(named)]
+        given["super.users"] = ";".join(filter(None, [*map(str, users), str(secured.get("super.users", SUPER_USER))]))
+    return given
+
+
 def build_properties(node_id: int, nodes: int, folder: str | None, given: Mapping[str, object]) -> dict[str, str]:
     """Return the properties of one of *nodes* brokers: *given* over the profile, as texts."""
     replicas = min(nodes, 3)
-    if "authorizer.class.name" in given and SUPER_USER not in str(given.get("super.users", "")):
-        # The helpers have no password.
-        given = {**given, "super.users": ";".join(filter(None, (str(given.get("super.users", "")), SUPER_USER)))}
     return {
         **TEST_PROPERTIES,
         **{name: str(min(replicas, 2) if name.endswith("isr") else replicas) for name in INTERNAL_REPLICAS},
@@ -47,13 +56,17 @@ def build_properties(node_id: int, nodes: int, folder: str | None, given: Mappin
 
 
 def check_free(given: Mapping[str, object], folder: str | None, *, in_cluster: bool) -> None:
-    """Raise BrokerError for a property that `broker` or `cluster` sets itself."""
-    reasons = dict.fromkeys(
-        ("zookeeper.connect",),
-        "a cluster has a ZooKeeper in memory" if in_cluster else "cluster() starts brokers with a ZooKeeper in memory",
+    """Raise BrokerError for a property that `broker` or `cluster` sets itself, and for a folder that no property can name."""
+    if folder is not None and "," in folder:
+        raise BrokerError(f"folder={folder} has a comma, which separates the folders of log.dirs: name another folder")
+    zookeeper = (
+        "a cluster has a ZooKeeper in memory" if in_cluster else "cluster() starts brokers with a ZooKeeper in memory"
     )
+    reasons = {"zookeeper.connect": zookeeper}
     if in_cluster:
         reasons |= dict.fromkeys(("node.id", "broker.id"), "the brokers of a cluster have the ids 1, 2, and so on")
+    else:
+        reasons["broker.id"] = "set node.id, its newer name"
     if folder is not None:
         reasons |= dict.fromkeys(("log.dirs", "log.dir"), f"the data are in folder={folder}")
     for name, reason in reasons.items():

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from kafkacompat.config import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import make_user_entity
+from kafkacompat.security.acls.model import Acl as AclWithPattern
+from kafkacompat.security.acls.table import group_acls
 from kafkacompat.tenancy.instance_changes import plan_creation
 from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes, describe_error
-from kafkacompat.testing.security import ITERATIONS
+from kafkacompat.testing.security import HOST, ITERATIONS
 from kafkacompat.wire.apis.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from kafkacompat.testing.security import ScramPassword
     from kafkacompat.wire.apis.create_acls import CreateAclsResponse
 
-HOST = "127.0.0.1"
 by_mechanism = attrgetter("mechanism")
 
 
@@ -58,40 +59,45 @@ async def create_users(nodes: Nodes, passwords: Sequence[ScramPassword]) -> None
     def has_all(image: MetadataImage) -> bool:
         return wanted <= {(entity, key) for entity, config in image.clients.items() for key in config.credentials}
 
-    await _wait_for_all(nodes, has_all)
+    await _wait_for_all(nodes, has_all, "the users")
 
 
-async def _wait_for_all(nodes: Nodes, is_known: Callable[[MetadataImage], bool]) -> None:
-    """Wait until the metadata have reached all brokers of a cluster."""
+async def _wait_for_all(nodes: Nodes, is_known: Callable[[MetadataImage], bool], what: str) -> None:
+    """Wait until the metadata have reached all brokers of a cluster; raises BrokerError, which names *what* is missing."""
 
     async def is_known_to_all() -> bool:
         return all(is_known(node.broker.metadata.image) for node in nodes.running)
 
-    await nodes.wait_until(is_known_to_all, PATIENCE_S)
+    if not await nodes.wait_until(is_known_to_all, PATIENCE_S):
+        raise BrokerError(f"{what} have not reached all brokers after {PATIENCE_S:g} s")
 
 
 async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:
     """Create access rules; returns when each broker knows them. Raises BrokerError."""
     creations = [
         AclCreation(
-            resource_type=acl.resource_type,
-            resource_name=acl.name,
-            resource_pattern_type=acl.pattern_type,
-            principal=acl.principal,
-            host="*",
-            operation=operation,
-            permission_type=acl.permission,
+            resource_type=acl.pattern.resource_type,
+            resource_name=acl.pattern.name,
+            resource_pattern_type=acl.pattern.pattern_type,
+            principal=rule.principal,
+            host=rule.host,
+            operation=rule.operation,
+            permission_type=rule.permission,
         )
         for acl in acls
-        for operation in acl.operations
+        for rule in acl.rules
     ]
     response: CreateAclsResponse = await nodes.running[0].request(CreateAclsRequest(creations=creations))
     for creation, result in zip(creations, response.results, strict=True):
         if result.error_code:
             rule = f"a rule of {creation.principal} for {creation.resource_name}"
             raise BrokerError(f"{rule} cannot be created: {describe_error(result.error_code, result.error_message)}")
-    patterns = {(acl.resource_type, acl.name, acl.pattern_type) for acl in acls}
-    await _wait_for_all(nodes, lambda image: len(image.acls) >= len(patterns))
+    wanted = group_acls(AclWithPattern(acl.pattern, rule) for acl in acls for rule in acl.rules)
+
+    def has_all(image: MetadataImage) -> bool:
+        return all(rules.rules <= image.acls.rules_of(pattern).rules for pattern, rules in wanted.items())
+
+    await _wait_for_all(nodes, has_all, "the access rules")
 
 
 async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, str]]) -> None:

@@ -24,8 +24,6 @@ FETCH_VERSION = 12
 FETCH_BYTES = 8 << 20
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 """Kafka's names; the index is the number on the wire."""
-
-
 NO_POSITIONS: Mapping[int, int] = {}
 
 

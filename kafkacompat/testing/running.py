@@ -19,7 +19,7 @@ from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
 from kafkacompat.testing.releases import find_release_servers
 from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
-from kafkacompat.testing.security import MECHANISMS, Security, hash_passwords
+from kafkacompat.testing.security import HOST, MECHANISMS, Security, hash_passwords
 from kafkacompat.testing.topics import append, create_topic, delete_topic, ensure_topic
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.batch_records import build_batch
@@ -290,9 +290,8 @@ class RunningBroker(RunningKafka):
 
         ports = find_free_ports(len(self._instances))
         for (name, properties), port in zip(self._instances.items(), ports, strict=True):
-            if "listeners" not in properties:
-                properties["listeners"] = f"{self._security.protocol}://127.0.0.1:{port}"
-                self.instances[name] = f"127.0.0.1:{port}"
+            listeners = properties.setdefault("listeners", f"{self._security.protocol}://{HOST}:{port}")
+            self.instances[name] = listeners.partition(",")[0].rpartition("://")[2]
         self.call(create_instances, self._nodes, self._instances)
 
     @property

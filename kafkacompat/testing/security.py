@@ -23,7 +23,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS = 4096
 """The fewest that Kafka permits: hashing a password once takes milliseconds."""
 SUPER_USER = "Helper:kafkacompat.testing"
-"""The user of the helpers; no client can authenticate itself as one, since clients are of the kind User."""
+"""The user of the helpers. No client can authenticate itself as this user, since clients are of the kind User."""
 BROKER_USER = "kafkacompat-broker"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

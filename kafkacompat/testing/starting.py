@@ -42,7 +42,13 @@ def broker(
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
-    from kafkacompat.testing.profile import build_properties, check_free, read_instances, read_properties
+    from kafkacompat.testing.profile import (
+        add_own_properties,
+        build_properties,
+        check_free,
+        read_instances,
+        read_properties,
+    )
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
     from kafkacompat.testing.security import Security
@@ -53,7 +59,7 @@ def broker(
     security = Security(tls, users or {}, acls)
     own = read_properties(properties)
     check_free(own, path, in_cluster=False)
-    given = {**security.build_properties(in_cluster=False), **own}
+    given = add_own_properties(security.build_properties(in_cluster=False), own)
     faults = Faults()
     node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases), faults)
     return RunningBroker(thread, reactor, node, faults, security, read_instances(instances))
@@ -76,7 +82,7 @@ def cluster(
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
     from kafkacompat.testing.errors import BrokerError
-    from kafkacompat.testing.profile import build_properties, check_free, read_properties
+    from kafkacompat.testing.profile import add_own_properties, build_properties, check_free, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningCluster
     from kafkacompat.testing.security import Security
@@ -91,7 +97,8 @@ def cluster(
     reactor = AdjustableReactor(thread.reactor)
     zookeeper, faults = MemoryZooKeeper(reactor), Faults(in_cluster=True)
     security = Security(tls, users or {}, acls)
-    given = {"zookeeper.connect": "memory", **security.build_properties(in_cluster=True), **own}
+    given = {"zookeeper.connect": "memory", **add_own_properties(security.build_properties(in_cluster=True), own)}
+    releases = releases if isinstance(releases, str) else list(releases)
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
         path = None if root is None else os.path.join(root, str(node_id))

@@ -22,8 +22,13 @@ REPEATED_ERRORS = TRANSIENT_ERRORS - {ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 """Errors after which an append is repeated: after the others the log may have the records already."""
 
 
-async def create_topic(nodes: Nodes, name: str, partitions: int, replicas: int, configs: Mapping[str, str]) -> None:
-    """Create a topic; returns when each broker knows it and all partitions have leaders. Raises BrokerError."""
+async def create_topic(
+    nodes: Nodes, name: str, partitions: int, replicas: int, configs: Mapping[str, str], *, may_exist: bool = False
+) -> None:
+    """Create a topic; returns when each broker knows it and all partitions have leaders.
+
+    Raises BrokerError, also if the topic exists, except with *may_exist*.
+    """
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -40,7 +45,7 @@ async def create_topic(nodes: Nodes, name: str, partitions: int, replicas: int, 
         return error not in TRANSIENT_ERRORS
 
     await nodes.wait_until(create, PATIENCE_S)
-    if error:
+    if error and not (may_exist and error == ErrorCode.TOPIC_ALREADY_EXISTS):
         raise BrokerError(f"topic {name} cannot be created: {describe_error(error, message)}")
     if not await nodes.wait_until(lambda: _is_led_everywhere(nodes, name), PATIENCE_S):
         raise BrokerError(f"topic {name} has a partition without a leader after {PATIENCE_S:g} s")
@@ -63,7 +68,8 @@ async def delete_topic(nodes: Nodes, name: str) -> None:
 async def ensure_topic(nodes: Nodes, name: str) -> int:
     """Return the number of a topic's partitions; a missing topic is created with the broker's defaults."""
     if nodes.find_topic(name) is None:
-        await create_topic(nodes, name, -1, -1, {})
+        # A client may create it at the same time.
+        await create_topic(nodes, name, -1, -1, {}, may_exist=True)
     topic = nodes.find_topic(name)
     assert topic is not None
     return len(topic.partitions)

@@ -34,6 +34,8 @@ def test_a_broker_listens_until_it_is_stopped() -> None:
     with pytest.raises(ConnectionRefusedError):
         connect(kafka.bootstrap_servers)
     kafka.stop()
+    with pytest.raises(BrokerError, match="no broker runs any more"):
+        kafka.produce("t", ["a"])
 
 
 def test_calls_run_in_the_thread_of_the_brokers() -> None:
@@ -71,7 +73,9 @@ def test_properties_have_underscores_or_dots() -> None:
     ("start", "sentence"),
     [
         (lambda _: kafkacompat.testing.broker(zookeeper_connect="zk:2181"), "zookeeper.connect=zk:2181 cannot be set"),
+        (lambda _: kafkacompat.testing.broker(broker_id=4), "broker.id=4 cannot be set: set node.id, its newer name"),
         (lambda _: kafkacompat.testing.cluster(1, node_id=4), "node.id=4 cannot be set"),
+        (lambda path: kafkacompat.testing.broker(path / "a,b"), "has a comma, which separates the folders of log.dirs"),
         (
             lambda path: kafkacompat.testing.broker(path, log_dirs="/other"),
             "log.dirs=/other cannot be set: the data are in",
@@ -97,8 +101,6 @@ def test_a_clock_rejects_times_that_cannot_be() -> None:
         for days in (math.nan, math.inf, 1e12, -1):
             with pytest.raises(ClockError, match="the clock cannot be advanced"):
                 kafka.clock.advance(days=days)
-    with pytest.raises(BrokerError, match="no broker runs any more"):
-        kafka.produce("t", ["a"])
 
 
 def test_a_thread_that_ends_fails_the_calls_that_wait_and_later_ones() -> None:
@@ -154,7 +156,7 @@ def test_asyncio_calls_helpers_in_threads() -> None:
 
 
 def test_a_forked_child_starts_brokers_of_its_own() -> None:
-    with kafkacompat.testing.broker() as kafka, connect(kafka.bootstrap_servers) as client:
+    with kafkacompat.testing.broker() as kafka, connect(kafka.bootstrap_servers):
         child = os.fork()
         if not child:
             code = 1
@@ -171,7 +173,6 @@ def test_a_forked_child_starts_brokers_of_its_own() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         kafka.produce("t", ["b"])
         kafka.assert_produced("t", "b", exactly=True)
-        client.close()
 
 
 def test_signals_stay_those_of_the_test() -> None:

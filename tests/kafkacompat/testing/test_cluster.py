@@ -52,6 +52,11 @@ def test_brokers_that_do_not_exist_or_run(cluster: RunningCluster) -> None:
         kafkacompat.testing.cluster(0)
 
 
+def test_each_broker_has_a_listener_for_each_release() -> None:
+    with kafkacompat.testing.cluster(2, releases=iter(["2.8"])) as kafka:
+        assert len(kafka.release("2.8").split(",")) == 2
+
+
 def test_data_in_a_folder_outlive_a_broker(tmp_path: Path) -> None:
     with kafkacompat.testing.broker(tmp_path) as kafka:
         kafka.create_topic("t", partitions=2)

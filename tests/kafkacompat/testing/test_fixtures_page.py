@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 import kafkacompat.testing
+from kafkacompat.testing.profile import INTERNAL_REPLICAS, TEST_PROPERTIES
 
 pytest_plugins = ["pytester"]
 
 PAGE = Path(__file__).parents[3] / "docs/testing/fixtures.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_names_the_properties_of_the_profile() -> None:
+    profile = PAGE.read_text().partition("## The test profile")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([\w.]+\.[\w.]+)`", profile)) == {*TEST_PROPERTIES, *INTERNAL_REPLICAS}
 
 
 def test_the_blocks_of_the_page_pass(pytester: pytest.Pytester) -> None:

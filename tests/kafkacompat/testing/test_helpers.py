@@ -10,9 +10,10 @@ from confluent_kafka import Producer
 import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
 from kafkacompat.testing.expectations import find_missing
+from kafkacompat.testing.nodes import Nodes
 from kafkacompat.testing.reading import Fetched, TopicReader
 from kafkacompat.testing.rows import hash_key
-from kafkacompat.testing.topics import append
+from kafkacompat.testing.topics import append, ensure_topic
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -50,6 +51,15 @@ def test_a_missing_topic_is_created(broker: RunningBroker) -> None:
     broker.produce("missing", ["a"])
     assert [record.value for record in broker.records("missing")] == [b"a"]
     assert broker.records("still missing") == []
+
+
+def test_a_topic_that_a_client_creates_at_the_same_time_is_no_error(
+    broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topic("racing", partitions=2)
+    find_topic, first = Nodes.find_topic, [None]
+    monkeypatch.setattr(Nodes, "find_topic", lambda nodes, name: first.pop() if first else find_topic(nodes, name))
+    assert broker.call(ensure_topic, broker._nodes, "racing") == 2
 
 
 def test_keys_choose_partitions_as_in_java(broker: RunningBroker) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafkacompat.testing
-from kafkacompat.testing.leftovers import LEFTOVERS
+from kafkacompat.testing.leftovers import LEFTOVERS, Leftovers
 
 pytest_plugins = ["pytester"]
 
@@ -140,6 +140,21 @@ def test_leftovers_are_reported(pytester: pytest.Pytester) -> None:
         ]
     )
     result.stdout.no_fnmatch_line("*test_fails)*")
+
+
+def test_open_files_and_the_place_are_reported(tmp_path: Path) -> None:
+    leftovers = Leftovers()
+    leftovers.note_started(1, "localhost:1", [str(tmp_path)])
+    with pytest.raises(LookupError), leftovers.at("kafka_session"):
+        leftovers.note_stopped(1, ["librdkafka 2.12.0"] * 2)
+        raise LookupError
+    assert not leftovers._place
+    with open(tmp_path / "0.log", "wb"):
+        assert leftovers.take() == [
+            "2 connections of librdkafka 2.12.0 were not closed (kafka_session)",
+            f"the file {tmp_path}/0.log was left open",
+        ]
+    assert leftovers.take() == []
 
 
 def test_workers_of_an_installed_package(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 import kafkacompat.testing
 from kafkacompat.testing import Acl, BrokerError, RunningBroker
 from kafkacompat.testing.certificates import Authority
+from kafkacompat.testing.provision import find_free_ports
 
 USERS = {"alice": 'a "secret"', "bob": "b"}
 
@@ -85,6 +86,11 @@ def test_instances_have_addresses_and_names_of_their_own() -> None:
         topics = kafka.call(lambda: sorted(kafka.broker.metadata.image.topics))
         assert len(topics) == 2
         assert "orders" not in topics
+    (port,) = find_free_ports(1)
+    listeners = f"PLAINTEXT://127.0.0.1:{port}"
+    with kafkacompat.testing.broker(instances={"shop": {"listeners": listeners}}) as kafka:
+        assert kafka.instances == {"shop": f"127.0.0.1:{port}"}
+        assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
     with pytest.raises(BrokerError, match="instance shop cannot be created"):
         kafkacompat.testing.broker(instances={"shop": {"limit_topic": 5}})
 
@@ -95,6 +101,22 @@ def test_a_secured_cluster() -> None:
         assert produce(kafka.client_config("alice"), "t") is None
         kafka.kill_broker(1)
         kafka.assert_produced("t", "v")
+
+
+def test_super_users_of_a_test_stay_beside_those_of_the_brokers() -> None:
+    with kafkacompat.testing.cluster(2, users=USERS, acls=[], super_users=["User:alice"]) as kafka:
+        kafka.create_topic("t", replicas=2)
+        assert produce(kafka.client_config("alice"), "t") is None
+        assert produce(kafka.client_config("bob"), "t") == "TOPIC_AUTHORIZATION_FAILED"
+        kafka.assert_produced("t", "v")
+
+
+def test_rules_of_all_operations_are_known_when_the_brokers_are_ready() -> None:
+    acls = [Acl("alice", "READ", "describe", topic="t"), Acl("bob", "ALL", cluster=True, deny=True)]
+    with kafkacompat.testing.cluster(2, acls=acls) as kafka:
+        for broker in kafka.brokers.values():
+            table = broker.metadata.image.acls
+            assert {(pattern.name, len(rules)) for pattern, rules in table.items()} == {("t", 2), ("kafka-cluster", 1)}
 
 
 def test_forked_children_write_certificates_beside_those_of_their_parent(monkeypatch: pytest.MonkeyPatch) -> None:
