@@ -17,6 +17,7 @@ from kafkacompat.config.development import DEVELOPMENT_DEFAULTS, SINGLE_NODE_DEF
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
     EMULATE_PATTERN,
+    INSTANCE_PREFIXES,
     USED_LISTENER_PROPERTIES,
     Listener,
     base_property_name,
@@ -51,6 +52,8 @@ UNIT_SYNONYMS = (
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
+_OF_INSTANCES = tuple(f"listener.name.{prefix.lower()}" for prefix in INSTANCE_PREFIXES)
+"""Begin the names of the properties that are set for listeners of instances."""
 _NODE_ID_NAMES = ("node.id", "broker.id")
 
 
@@ -190,10 +193,15 @@ class BrokerConfig:
         return PROPERTIES[name]._replace(name=own).parse(self.given[own]) if own in self.given else self.value(name)
 
     def row(self, name: str) -> Property | None:
-        """Return the row of a property, or of the property that *name* sets for an existing listener; None for neither."""
+        """Return the row of a property, or of the property that *name* sets for a listener; None for neither.
+
+        The listener exists, or is of an instance: instances are created while the broker runs.
+        """
         if name in PROPERTIES:
             return PROPERTIES[name]
-        is_of_listener = any(name.startswith(listener_property_name(listener.name, "")) for listener in self.listeners)
+        is_of_listener = name.startswith(_OF_INSTANCES) or any(
+            name.startswith(listener_property_name(listener.name, "")) for listener in self.listeners
+        )
         return PROPERTIES.get(base_property_name(name)) if is_of_listener else None
 
     def text(self, name: str) -> str | None:

@@ -53,15 +53,23 @@ def _read_mapping(row: Mapping[str, Any]) -> NewRow:
     unknown = [name for name in row if name not in FIELDS]
     if unknown:
         raise BrokerError(f"a row has {unknown[0]!r}, but a dictionary has {', '.join(FIELDS)}: write JSON as a text")
-    headers = row.get("headers") or {}
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    partition = row.get("partition", NO_PARTITION)
+    if not isinstance(partition, int):
+        raise BrokerError(f"a partition is {partition!r}: give its number")
     return NewRow(
         encode_text(row.get("key")),
         encode_text(row.get("value")),
-        [(name, encode_text(value)) for name, value in pairs],
-        row.get("partition", NO_PARTITION),
+        _read_headers(row.get("headers") or ()),
+        partition,
         _read_timestamp(row.get("timestamp")),
     )
+
+
+def _read_headers(headers: Any) -> list[tuple[str, bytes | None]]:
+    pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
+        raise BrokerError(f"headers are {headers!r}: give a dictionary, or a list of (name, value)")
+    return [(name, encode_text(value)) for name, value in pairs]
 
 
 def _read_timestamp(value: object) -> int | None:

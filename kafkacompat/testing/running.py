@@ -286,13 +286,15 @@ class RunningBroker(RunningKafka):
         super()._secure()
         if not self._instances:
             return
-        from kafkacompat.testing.provision import create_instances, find_free_ports
+        from kafkacompat.testing.provision import create_instances, create_users, find_free_ports
 
         ports = find_free_ports(len(self._instances))
         for (name, properties), port in zip(self._instances.items(), ports, strict=True):
             listeners = properties.setdefault("listeners", f"{self._security.protocol}://{HOST}:{port}")
             self.instances[name] = listeners.partition(",")[0].rpartition("://")[2]
         self.call(create_instances, self._nodes, self._instances)
+        if self._security.users:
+            self.call(create_users, self._nodes, hash_passwords(self._security.users_of_instances))
 
     @property
     def broker(self) -> Broker:

@@ -36,6 +36,12 @@ class Security(NamedTuple):
     tls: bool = False
     users: Mapping[str, str] = {}
     acls: Sequence[Acl] | None = None
+    instances: Sequence[str] = ()
+
+    @property
+    def users_of_instances(self) -> dict[str, str]:
+        """The passwords of the users of all instances, which are those of the broker, by their names on the broker."""
+        return {f"{instance}.{user}": password for instance in self.instances for user, password in self.users.items()}
 
     @property
     def protocol(self) -> str:
@@ -59,13 +65,18 @@ class Security(NamedTuple):
         return properties
 
     def _build_user_properties(self) -> dict[str, object]:
-        users = " ".join(f"user_{name}={quote(password)}" for name, password in self.users.items())
         for name in self.users:
             if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
                 raise BrokerError(f"user {name!r}: the name of a user has letters, digits, dots, - and _")
+        listeners = {self.protocol: self.users}
+        if self.instances:
+            listeners[f"instances-{self.protocol}"] = self.users_of_instances
         return {
             "sasl.enabled.mechanisms": list(MECHANISMS),
-            f"listener.name.{self.protocol.lower()}.plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
+            **{
+                f"listener.name.{name.lower()}.plain.sasl.jaas.config": _format_plain_users(users)
+                for name, users in listeners.items()
+            },
         }
 
     def _build_inter_broker_properties(self, properties: Mapping[str, object]) -> dict[str, object]:
@@ -97,6 +108,11 @@ class Security(NamedTuple):
         if name not in self.users:
             raise BrokerError(f"there is no user {name}: the users are {', '.join(self.users)}")
         return name, self.users[name]
+
+
+def _format_plain_users(users: Mapping[str, str]) -> str:
+    entries = " ".join(f"user_{name}={quote(password)}" for name, password in users.items())
+    return f"{PLAIN_MODULE} required {entries};"
 
 
 def _build_tls_properties() -> dict[str, object]:

@@ -56,13 +56,14 @@ def broker(
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
-    security = Security(tls, users or {}, acls)
+    properties_of_instances = read_instances(instances)
+    security = Security(tls, users or {}, acls, list(properties_of_instances))
     own = read_properties(properties)
     check_free(own, path, in_cluster=False)
     given = add_own_properties(security.build_properties(in_cluster=False), own)
     faults = Faults()
     node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases), faults)
-    return RunningBroker(thread, reactor, node, faults, security, read_instances(instances))
+    return RunningBroker(thread, reactor, node, faults, security, properties_of_instances)
 
 
 def cluster(

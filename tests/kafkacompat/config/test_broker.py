@@ -90,6 +90,14 @@ def test_unknown_and_idle_properties_are_distinguished() -> None:
     assert config.names_without_effect == ("num.io.threads",)
 
 
+def test_properties_of_the_listeners_of_instances_are_known() -> None:
+    names = ("listener.name.instances-sasl_ssl.ssl.client.auth", "listener.name.instance-shop-0.ssl.client.auth")
+    config = BrokerConfig(
+        {"node.id": "1", **dict.fromkeys(names, "none"), "listener.name.other.ssl.client.auth": "none"}
+    )
+    assert config.unknown_names == ("listener.name.other.ssl.client.auth",)
+
+
 LISTENER = "node.id=1\nlisteners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:PLAINTEXT\n"
 
 

@@ -95,6 +95,8 @@ def test_errors_are_sentences(broker: RunningBroker) -> None:
         (lambda: broker.produce("errors", ["a"], partition=2), "partition 2 of topic errors .* it has 2 partitions"),
         (lambda: broker.produce("errors", [b"x" * 2_000_000]), "MESSAGE_TOO_LARGE"),
         (lambda: broker.produce("errors", [{"id": 1}]), "a row has 'id', but a dictionary has key, value"),
+        (lambda: broker.produce("errors", [{"partition": "1"}]), "a partition is '1': give its number"),
+        (lambda: broker.produce("errors", [{"headers": ["h"]}]), r"headers are \['h'\]: give a dictionary"),
         (lambda: broker.produce("errors", [1]), "a key or a value is 1, of type int"),  # type: ignore[list-item]
         (lambda: broker.produce("errors", "text"), "rows='text' is one row"),
         (lambda: broker.records("errors", isolation_level="committed"), "give read_uncommitted or read_committed"),

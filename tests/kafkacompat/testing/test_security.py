@@ -95,6 +95,16 @@ def test_instances_have_addresses_and_names_of_their_own() -> None:
         kafkacompat.testing.broker(instances={"shop": {"limit_topic": 5}})
 
 
+def test_each_instance_has_the_users_of_the_broker() -> None:
+    rules = [Acl("shop.alice", "ALL", topic="shop.orders")]
+    with kafkacompat.testing.broker(tls=True, users=USERS, acls=rules, instances=["shop"]) as kafka:
+        for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            for user, error in (("alice", None), ("bob", "TOPIC_AUTHORIZATION_FAILED")):
+                config = kafka.client_config(user, mechanism=mechanism)
+                assert produce({**config, "bootstrap.servers": kafka.instances["shop"]}, "orders") == error
+        kafka.assert_produced("shop.orders", "v")
+
+
 def test_a_secured_cluster() -> None:
     with kafkacompat.testing.cluster(2, tls=True, users=USERS, acls=[Acl("alice", "ALL", topic="*")]) as kafka:
         kafka.create_topic("t", replicas=2)
