@@ -166,7 +166,7 @@ def time_kafka_python(kafka: RunningBroker, group: str) -> float:
 
 
 def measure_first_record(name: str, time_group: Callable[[RunningBroker, str], float], runs: int) -> Figure:
-    """Read with new groups, the first of which is not counted."""
+    """Time new groups until their first record. The first group warms up, and is not counted."""
     with kafkacompat.testing.broker() as kafka:
         kafka.produce("t", ["a"])
         seconds = [time_group(kafka, f"group-{run}") for run in range(runs + 1)]

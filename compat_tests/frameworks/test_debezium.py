@@ -72,7 +72,7 @@ def stored_position(offsets: Reader) -> int:
 
 
 def check_resumed(numbers: Sequence[int]) -> None:
-    """All lines in order; after the kill those may come again that were written since a position was stored."""
+    """Check that all lines are there in order; after the kill, lines may repeat from one place, but not from the first line."""
     breaks = [(before, after) for before, after in pairwise(numbers) if after != before + 1]
     assert (numbers[0], numbers[-1]) == (0, LINES - 1)
     assert len(breaks) <= 1, breaks

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.interruption import InterruptedJob
+from compat_tests.frameworks.interruption import STOPPED, InterruptedJob
 from compat_tests.frameworks.programme import FOLDER, Programme, serves_transactions, start_java
 from compat_tests.frameworks.reading import Reader, by_key
 
@@ -77,7 +77,7 @@ def interrupt(programme: Programme, guarantee: str) -> None:
     if guarantee == "exactly_once_v2":
         programme.kill()
     else:
-        assert programme.stop() in (0, 143), programme.log
+        assert programme.stop() in STOPPED, programme.log
 
 
 def make_lines() -> list[str]:

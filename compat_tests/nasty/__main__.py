@@ -67,9 +67,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def select_rows(prefixes: Sequence[str]) -> list[str]:
-    """Return the rows whose names begin so, or the one of exactly this name; a few of each family without prefixes.
+    """Return the rows whose names begin with one of *prefixes*; a full name selects this row only. The default is FEW and Spark.
 
-    SystemExit for one that fits none.
+    SystemExit for a prefix without rows.
     """
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in ORDER):
@@ -114,7 +114,7 @@ def run_row(row: Row, trial: Trial, shapes: Sequence[Shape], tell: Callable[[str
 
 
 def is_beyond(name: str, shape: Shape) -> bool:
-    """Return whether a topic is beyond a client: kafka-go's reader of a partition has connections and goroutines of its own."""
+    """Return whether a topic is too large for a client: kafka-go has a reader with its own connections for each partition."""
     return name.startswith("kafka-go") and shape.name == "many_partitions"
 
 

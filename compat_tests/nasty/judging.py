@@ -39,7 +39,7 @@ def compare(
 ) -> str:
     """Return how the records that a client read differ from those that it should have read.
 
-    Of a record at an offset that is *missing* on purpose the reason is named.
+    A record at an offset that is *missing* on purpose is named with the reason.
     """
     wanted, got = [as_reading(record) for record in expected], [as_reading(record) for record in read]
     problems = [*_compare_contents(got, wanted, missing), *_compare_order(got)]

@@ -11,6 +11,7 @@ from typing import Any
 from compat_tests.brokers import ROOT
 from compat_tests.matrix.report import make_plain
 from compat_tests.nasty.shapes import SHAPES
+from compat_tests.pages import replace_section
 
 FOLDER = ROOT / "docs" / "testing"
 RESULTS = FOLDER / "nasty.json"
@@ -33,9 +34,8 @@ def store_results(results: Mapping[str, Result], order: Sequence[str], folder: P
     kept = {name: results[name] for name in order if name in results}
     (folder / RESULTS.name).write_text(json.dumps(kept, indent=1) + "\n")
     page = folder / PAGE.name
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text("\n".join([f"{before}{BEGIN}", "", *lay_out(kept), f"{END}{after}"]))
+    table = "".join(f"{line}\n" for line in lay_out(kept))
+    page.write_text(replace_section(page.read_text(), BEGIN, END, f"\n\n{table}"))
 
 
 def lay_out(results: Mapping[str, Result]) -> Iterator[str]:

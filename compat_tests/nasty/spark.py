@@ -25,7 +25,7 @@ COLUMNS = (
     "unix_millis(timestamp) as timestamp",
 )
 MICRO_BATCHES = 7
-"""Micro-batches in which a stream reads a topic: most of them begin or end at an offset without a record."""
+"""Micro-batches in which a stream reads a topic, so that some begin or end at an offset without a record."""
 STREAM_TIMEOUT_S = 120
 SHOWN_WORDS = 300
 DATA_LOSS = "data may have been lost"
@@ -82,7 +82,7 @@ class SparkTrial:
             changed = () if scene.change is None else scene.change()
             last = self._append_last(scene.topic.name)
             problem = compare(_run_stream(stream, Path(folder)), [*changed, last], has_timestamps=True)
-        return f"the stream, after all that was there: {problem}" if problem else ""
+        return f"the stream, after the existing records: {problem}" if problem else ""
 
     def _options(self, reader: Any, scene: Scene, isolation: str) -> Any:
         level = "read_committed" if isolation == COMMITTED else "read_uncommitted"
@@ -102,7 +102,7 @@ def _collect(frame: Any) -> list[Record]:
 
 
 def _run_stream(reader: Any, folder: Path) -> list[Record]:
-    """Run a stream over what is there, from where its checkpoint in *folder* ends; returns its records."""
+    """Run a stream over the existing records, from the end of its checkpoint in *folder* on; returns its records."""
     read: list[Record] = []
 
     def keep(frame: Any, _: int) -> None:

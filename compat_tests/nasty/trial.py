@@ -46,7 +46,7 @@ class Reader:
         self._taken = 0
 
     def read(self, expected: Sequence[ExpectedRecord], patience_s: float) -> str:
-        """Wait for these records, and then for a moment; returns how what came differs from them."""
+        """Wait for these records, and a moment longer; returns how the received records differ from them."""
         problem = self._wait_for(len(expected), patience_s)
         read: list[Record] = self._driver.records[self._taken :]
         self._taken = len(self._driver.records)
@@ -113,7 +113,7 @@ class Trial:
         changed = () if scene.change is None else scene.change()
         last = self._append_last(scene.topic.name)
         if problem := reader.read([*changed, last], QUIET_S):
-            return f"after all that was there, {problem}"
+            return f"after the existing records, {problem}"
         return OK
 
     def _set(self, shape: Shape) -> Scene:

@@ -38,7 +38,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--release", action="append", help="release of Kafka that the broker looks like; may be repeated"
     )
-    parser.add_argument("--dry", action="store_true", help="tell the outcome, write nothing")
+    parser.add_argument("--dry", action="store_true", help="print the outcome, write nothing")
     for name in SUITES:
         parser.add_argument(f"--{name}", type=Path, metavar="CLONE", help=f"clone of the repository of {name}")
     parsed = parser.parse_args(arguments)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kafkacompat.security.acls.model import AclOperation
+from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclPermission, AclResourceType, PatternType
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
-TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
-DENY, ALLOW = 2, 3
-LITERAL = 3
-CLUSTER_NAME = "kafka-cluster"
+TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 CONVENIENCE = {
     "producer": ((TOPIC, AclOperation.WRITE), (TOPIC, AclOperation.DESCRIBE), (TOPIC, AclOperation.CREATE)),
     "consumer": ((TOPIC, AclOperation.READ), (TOPIC, AclOperation.DESCRIBE), (GROUP, AclOperation.READ)),
@@ -58,15 +55,15 @@ def _list_rules(options: argparse.Namespace) -> Iterator[AclCreation]:
     resources = {
         TOPIC: options.topic,
         GROUP: options.group,
-        TRANSACTIONAL_ID: options.transactional_id,
-        CLUSTER: CLUSTER_NAME if options.cluster else None,
+        AclResourceType.TRANSACTIONAL_ID: options.transactional_id,
+        AclResourceType.CLUSTER: CLUSTER_NAME if options.cluster else None,
     }
     wanted = [pair for flag, pairs in CONVENIENCE.items() if getattr(options, flag) for pair in pairs]
     if not wanted:
         wanted = [(kind, AclOperation[options.operation.upper()]) for kind in resources]
     principals = (
-        (options.allow_principal, options.allow_host, ALLOW),
-        (options.deny_principal, options.deny_host, DENY),
+        (options.allow_principal, options.allow_host, AclPermission.ALLOW),
+        (options.deny_principal, options.deny_host, AclPermission.DENY),
     )
     for principal, host, permission in principals:
         for kind, operation in wanted:
@@ -74,7 +71,7 @@ def _list_rules(options: argparse.Namespace) -> Iterator[AclCreation]:
                 yield AclCreation(
                     resource_type=kind,
                     resource_name=resources[kind],
-                    resource_pattern_type=LITERAL,
+                    resource_pattern_type=PatternType.LITERAL,
                     principal=principal,
                     host=host,
                     operation=operation,

@@ -17,6 +17,7 @@ from compat_tests.certificates import Authority
 from compat_tests.suites.security import plain_login_module, set_scram_passwords, split_pem
 from kafkacompat.testing import broker
 from kafkacompat.testing.releases import find_release_name
+from kafkacompat.testing.security import SCRAM_MODULE
 from kafkacompat.wire.releases import find_release
 
 RELEASE = os.environ["KAFKA_VERSION"]
@@ -101,10 +102,9 @@ def build_security(transport: str, mechanism: str | None, ssl_dir: str | None) -
     if mechanism is None:
         return {}
     name = f"listener.name.{transport.lower()}.{mechanism.lower()}.sasl.jaas.config"
-    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     return {
         "sasl.enabled.mechanisms": mechanism,
-        name: plain_login_module([(USER, PASSWORD)]) if mechanism == "PLAIN" else scram,
+        name: plain_login_module([(USER, PASSWORD)]) if mechanism == "PLAIN" else f"{SCRAM_MODULE} required;",
     }
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from kafkacompat.testing import RunningBroker
-from kafkacompat.wire.apis.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialUpsertion,
-)
-
-MECHANISMS = {1: "sha256", 2: "sha512"}
-"""The hashes of SCRAM by their numbers in requests."""
-ITERATIONS = 4096
+from kafkacompat.testing.provision import create_users
+from kafkacompat.testing.security import PLAIN_MODULE, hash_passwords, quote
 
 
 def request(kafka: RunningBroker, message: Any) -> Any:
@@ -25,21 +17,14 @@ def request(kafka: RunningBroker, message: Any) -> Any:
 
 
 def set_scram_passwords(kafka: RunningBroker, user: str, password: str) -> None:
-    """Let a user log in by SCRAM with either hash; a request alters a user once."""
-    salt = os.urandom(16)
-    for number, digest in MECHANISMS.items():
-        salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, ITERATIONS)
-        upsertion = ScramCredentialUpsertion(
-            name=user, mechanism=number, iterations=ITERATIONS, salt=salt, salted_password=salted
-        )
-        response = request(kafka, AlterUserScramCredentialsRequest(upsertions=[upsertion]))
-        assert [result.error_code for result in response.results] == [0], response
+    """Let a user log in by SCRAM with either hash."""
+    kafka.call(create_users, kafka._nodes, hash_passwords({user: password}))
 
 
 def plain_login_module(passwords: Sequence[tuple[str, str]]) -> str:
     """Return the value of sasl.jaas.config for users of PLAIN."""
-    users = " ".join(f'user_{name}="{password}"' for name, password in passwords)
-    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    users = " ".join(f"user_{name}={quote(password)}" for name, password in passwords)
+    return f"{PLAIN_MODULE} required {users};"
 
 
 def split_pem(text: str) -> list[str]:

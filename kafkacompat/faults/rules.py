@@ -44,8 +44,8 @@ class FaultRule:
     """One rule. Patterns have ``*`` and ``?`` as in file names; None matches everything.
 
     ``after``, ``every``, ``times`` and ``share`` choose among the matching requests: the first *after* are left alone, then each
-    *every*-th is a candidate, a random *share* of which, by *seed*, is chosen until *times* are. ``given`` are the fields as the user
-    has given them.
+    *every*-th is a candidate. A random *share* of the candidates, by *seed*, is chosen, at most *times* of them. ``given`` are the
+    fields as the user has given them.
     """
 
     action: str

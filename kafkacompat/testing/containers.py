@@ -74,7 +74,7 @@ class KafkaContainer:
 
     def with_bind_ports(self, container: str | int, host: str | int | None = None) -> Self:
         """Listen on the port *host* instead of a free one."""
-        self._find_port(container)
+        self._check_port(container)
         self._host_port = int(str(host or 0).partition("/")[0])
         return self
 
@@ -156,10 +156,10 @@ class KafkaContainer:
 
     def get_exposed_port(self, port: str | int) -> int:
         """Return the port that clients connect to; raises BrokerError if the broker does not run, or for another *port*."""
-        self._find_port(port)
+        self._check_port(port)
         return int(self.kafka.bootstrap_servers.rpartition(":")[2])
 
-    def _find_port(self, port: str | int) -> None:
+    def _check_port(self, port: str | int) -> None:
         if int(str(port).partition("/")[0]) not in (self.port, INTERNAL_PORT):
             raise BrokerError(f"port {port} is not exposed: the broker has one port, {self.port}")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.suites.acl_command import CLUSTER, GROUP, TOPIC, build_request
+from compat_tests.suites.acl_command import build_request
 from compat_tests.suites.results import FAILED, KNOWN, PASSED, SKIPPED, Outcome, count, list_reasons, read_outcomes
 from compat_tests.suites.sources import MissingSourceError, fetch_aiokafka
-from kafkacompat.security.acls.model import AclOperation
+from kafkacompat.security.acls.model import AclOperation, AclPermission, AclResourceType
 from kafkacompat.wire.apis.create_acls import CreateAclsRequest
 from kafkacompat.wire.apis.delete_acls import DeleteAclsRequest
 
@@ -38,12 +38,15 @@ def test_kafka_acls_adds_and_removes_rules() -> None:
     request = build_request(add)
     assert isinstance(request, CreateAclsRequest)
     assert {(rule.resource_type, rule.operation) for rule in request.creations} == {
-        (TOPIC, AclOperation.WRITE), (TOPIC, AclOperation.DESCRIBE), (TOPIC, AclOperation.CREATE),
-    }  # fmt: skip
+        (AclResourceType.TOPIC, operation)
+        for operation in (AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE)
+    }
     remove = ["--remove", "--cluster", "--group", "g", "--deny-principal", "User:bob", "--operation", "Describe"]
     removal = build_request(remove)
     assert isinstance(removal, DeleteAclsRequest)
-    assert {(rule.resource_type_filter, rule.permission_type) for rule in removal.filters} == {(CLUSTER, 2), (GROUP, 2)}
+    assert {(rule.resource_type_filter, rule.permission_type) for rule in removal.filters} == {
+        (kind, AclPermission.DENY) for kind in (AclResourceType.CLUSTER, AclResourceType.GROUP)
+    }
     assert build_request(["--list"]) is None
 
 

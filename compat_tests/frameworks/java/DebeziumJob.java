@@ -18,7 +18,7 @@ import org.apache.kafka.connect.source.SourceRecord;
  * <p>Arguments: the bootstrap servers, the topic, the file.
  */
 public class DebeziumJob {
-    /** Of a batch that is too small the file source keeps lines back until the file grows again. */
+    /** When a batch is full, the file source keeps the remaining lines back until the file grows again. */
     private static final int LINES_PER_BATCH = 100_000;
 
     public static void main(String[] arguments) throws Exception {

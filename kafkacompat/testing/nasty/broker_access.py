@@ -19,7 +19,6 @@ from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.broker import Broker
-    from kafkacompat.partitions.partition import Partition
     from kafkacompat.timers import Clock
 
 POLL_S = 0.01
@@ -36,7 +35,7 @@ class Kafka(Protocol):
 
 
 class BrokerAccess:
-    """The running brokers; ``list_brokers`` returns them now, as a cluster stops and starts brokers."""
+    """The running brokers; ``list_brokers`` is called each time, since a cluster stops and starts brokers."""
 
     def __init__(self, list_brokers: Callable[[], Sequence[Broker]]) -> None:
         self._list_brokers = list_brokers
@@ -56,11 +55,11 @@ class BrokerAccess:
         return now_ms(self.clock)
 
     async def wait_for(self, find: Callable[[], Found | None], subject: str) -> Found:
-        """Wait until *find* returns something, and return that. Raises NastyTopicError when nothing comes."""
+        """Wait until *find* returns a value other than None, and return it. Raises NastyTopicError after PATIENCE_S."""
         deadline = self.clock.seconds() + PATIENCE_S
         while (found := find()) is None:
             if self.clock.seconds() > deadline:
-                raise NastyTopicError(f"{subject} did not come within {PATIENCE_S:.0f} s; see the log of the broker")
+                raise NastyTopicError(f"waited {PATIENCE_S:.0f} s in vain for {subject}; see the log of the broker")
             await self.pause()
         return found
 
@@ -74,28 +73,25 @@ class BrokerAccess:
         (outcome,) = await self.brokers[0].controller.create_topics([wanted])
         if isinstance(outcome, KafkaError):
             raise NastyTopicError(f"topic '{name}' cannot be created: {outcome.detail or outcome.code.name}")
-        for index in (0, partitions - 1):
-            await self.find_leader(name, index)
+        await self.wait_for(
+            lambda: all(self._find_leading(name, index) for index in range(partitions)) or None,
+            f"the leaders of '{name}'",
+        )
 
     async def alter_topic(self, name: str, **configs: str) -> None:
         """Set configs of a topic, and wait until its partitions have them."""
-        operations = [
-            ConfigOperation(config, ConfigOperationType.SET, value) for config, value in _with_dots(configs).items()
-        ]
+        wanted = _with_dots(configs).items()
+        operations = [ConfigOperation(config, ConfigOperationType.SET, value) for config, value in wanted]
         (outcome,) = await self.brokers[0].controller.alter_configs(
             [ResourceChange(ResourceType.TOPIC, name, operations)]
         )
         if isinstance(outcome, KafkaError):
             raise NastyTopicError(f"topic '{name}' cannot be altered: {outcome.detail or outcome.code.name}")
-        leader, wanted = await self.find_broker_of(name, 0), _with_dots(configs).items()
+        leader = await self.find_broker_of(name, 0)
         await self.wait_for(
             lambda: wanted <= leader.metadata.image.config(ResourceType.TOPIC, name).items() or None,
             f"a change of the configs of '{name}'",
         )
-
-    async def find_leader(self, topic: str, index: int) -> Partition:
-        """Return a partition at its leader."""
-        return (await self.find_broker_of(topic, index)).replica_manager.find(topic, index)
 
     async def find_broker_of(self, topic: str, index: int) -> Broker:
         """Return the broker that leads a partition."""

@@ -23,7 +23,7 @@ async def make_compacted_holes(access: BrokerAccess, name: str) -> NastyTopic:
     await access.create_topic(name, cleanup_policy="compact")
     writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     written: list[ExpectedRecord] = []
-    # All records of the first batch are replaced, and of the second one those at its beginning.
+    # Later batches replace all records of the first batch, and those at the beginning of the second.
     written += await writer.append(make_keyed(range(10), base_ms, "first"))
     written += await writer.append(make_keyed(range(10), base_ms + 1, "second"))
     # One is replaced in the middle of this batch, and one at its end.

@@ -45,7 +45,7 @@ class MissingOffsets:
 
 @dataclass(frozen=True, slots=True)
 class TimeLookup:
-    """What ListOffsets, or offsetsForTimes, returns for a timestamp in ms: an offset, and None where no record is as late."""
+    """What ListOffsets, or offsetsForTimes, returns for a timestamp in ms: an offset; None if every record is earlier."""
 
     partition: int
     timestamp: int
@@ -57,7 +57,7 @@ class NastyTopic:
     """A topic, and what a correct consumer sees of it from the beginning to the end.
 
     The records are in the order of each partition's offsets. `log_start_offsets` and `end_offsets` are by partition; an end
-    offset is that of the next record, and the position at which a consumer has read everything. `missing` explains every offset
+    offset is that of the next record: the position of a consumer that has read everything. `missing` explains every offset
     between them that has no record. `max_timestamp_offsets` are the offsets of the records with the largest timestamps, by
     partition.
     """
@@ -89,7 +89,7 @@ class NastyTopic:
         ]
 
     def without_records_before(self, offset: int, partition: int = 0) -> NastyTopic:
-        """Return what is left once a partition begins at *offset*."""
+        """Return the description of the topic once a partition begins at *offset*."""
 
         def keep(records: Sequence[ExpectedRecord]) -> tuple[ExpectedRecord, ...]:
             return tuple(record for record in records if record.partition != partition or record.offset >= offset)

@@ -25,6 +25,7 @@ class RetentionJump:
 
     def __init__(self, kafka: Kafka, access: BrokerAccess, before: NastyTopic) -> None:
         self.before = before
+        self._latest = before
         self._kafka = kafka
         self._access = access
 
@@ -38,12 +39,13 @@ class RetentionJump:
 
         By default retention deletes the first three segments, as with retention.bytes. With *offset* the records before it are
         deleted as by DeleteRecords, so that the log can begin inside a batch: a fetch from the log start then returns the whole
-        batch, of which the consumer must drop the beginning. A consumer whose position is before the new start gets
-        OFFSET_OUT_OF_RANGE at its next fetch, and continues by its auto.offset.reset. Raises NastyTopicError if the log begins
+        batch, and the consumer must drop the records before the log start. A consumer whose position is before the new start
+        gets OFFSET_OUT_OF_RANGE at its next fetch, and continues by its auto.offset.reset. Raises NastyTopicError if the log begins
         there or later already, or ends before *offset*.
         """
         start: int = self._kafka.call(self._jump, offset)
-        return self.before.without_records_before(start)
+        self._latest = self._latest.without_records_before(start)
+        return self._latest
 
     async def _jump(self, offset: int | None) -> int:
         writer = await PartitionWriter.open(self._access, self.name)
@@ -66,14 +68,15 @@ class RetentionJump:
         )
 
     def overtake(self, records: int = 200) -> NastyTopic:
-        """Append records and delete them, but for the last fifty, before any consumer can fetch them.
+        """Append records and delete all but the last fifty, before any consumer can fetch them.
 
-        Returns what consumers see from now on. A consumer that had read everything has a position before the log start now, however
-        fast it is. Raises NastyTopicError for fewer than 100 records.
+        Returns what consumers see from now on. Even a consumer that had read everything has a position before the log start
+        now. Raises NastyTopicError for fewer than 100 records.
         """
         if records < BATCH:
             raise NastyTopicError(f"records={records} is too small; choose {BATCH} or more")
         after: NastyTopic = self._kafka.call(self._overtake, records)
+        self._latest = after
         return after
 
     async def _overtake(self, records: int) -> NastyTopic:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.testing.nasty.contents import make_records
-from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, TimeLookup, describe_plain
+from kafkacompat.testing.nasty.description import (
+    CREATE_TIME,
+    LOG_APPEND_TIME,
+    ExpectedRecord,
+    NastyTopic,
+    TimeLookup,
+    describe_plain,
+)
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ async def make_out_of_order_timestamps(access: BrokerAccess, name: str) -> Nasty
     """See NastyTopics.out_of_order_timestamps."""
     await access.create_topic(name, message_timestamp_after_max_ms=str(LONG_MAX), retention_ms="-1")
     writer, now_ms = await PartitionWriter.open(access, name), access.now_ms()
-    # A batch a line, and a new segment after each second one.
+    # Each line is a batch; every second batch ends its segment.
     batches = [
         [now_ms, now_ms - 5, now_ms - 10, now_ms + 10],
         [now_ms - 24 * HOUR_MS, now_ms - HOUR_MS],
@@ -63,7 +70,7 @@ async def make_mixed_timestamp_types(access: BrokerAccess, name: str) -> NastyTo
     writer = await PartitionWriter.open(access, name)
     created_ms = access.now_ms() - CREATED_BEFORE_MS
     records: list[ExpectedRecord] = []
-    for number, kind in enumerate(("CreateTime", "LogAppendTime", "CreateTime", "LogAppendTime")):
+    for number, kind in enumerate((CREATE_TIME, LOG_APPEND_TIME) * 2):
         await access.alter_topic(name, message_timestamp_type=kind)
         for start in (10 * number, 10 * number + 5):
             records += await writer.append(make_records(range(start, start + 5), created_ms))

@@ -97,8 +97,8 @@ class NastyTopics:
     def out_of_order_timestamps(self, topic: str) -> NastyTopic:
         """Timestamps that go back and forth, inside batches and between segments, from 1970 to 2100.
 
-        `lookups` has the offsets that ListOffsets returns for timestamps: that of the first record, by offset, which is not
-        earlier. The topic keeps its records for ever (retention.ms=-1): with Kafka's default the ones of 1970 are deleted.
+        `lookups` has the offsets that ListOffsets returns for timestamps: that of the first record, by offset, with this
+        timestamp or a later one. The topic keeps its records for ever (retention.ms=-1): Kafka's default deletes the ones of 1970.
 
         Incidents: test data of 1970 was deleted at once (kafka 1808, 5748).
         """
@@ -132,9 +132,9 @@ class NastyTopics:
     def unclean_truncation(self, topic: str, *, records: int = 20, kept: int = 10) -> UncleanTruncation:
         """A log that loses its end: `truncate` keeps the first records, and writes others in a later leader epoch.
 
-        On a single node this is what a power failure leaves that loses what was not synced. In a cluster the topic has two
+        On a single node the log ends as after a power failure that loses unsynced records. In a cluster the topic has two
         replicas, and its follower stops before the last records; `truncate` kills the leader, and starts the follower, which is
-        elected though it was not in sync. All brokers of the cluster must run before.
+        elected though it was not in sync. All brokers of the cluster must run when the topic is created.
 
         Incidents: KIP-320 describes what consumers missed. Clients got its detection late: Java in 2.3 (KAFKA-7747), librdkafka
         with 4162, kafka-python with 2978; kafkajs has an open request for it (kafkajs 818).
@@ -146,7 +146,7 @@ class NastyTopics:
         return make_in_cluster(self._cluster, self._access, plan)
 
     def many_partitions(self, topic: str, *, partitions: int = MOST_PARTITIONS) -> NastyTopic:
-        """Ten thousand partitions, of which the first, the middle and the last have three records each.
+        """Ten thousand partitions; the first, the middle and the last have three records each.
 
         A response to Metadata for it has several hundred kB, and a consumer of all partitions fetches them from one broker.
         """

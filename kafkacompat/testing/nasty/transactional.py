@@ -12,6 +12,7 @@ from kafkacompat.testing.nasty.transactional_writer import TransactionalWriter, 
 
 if TYPE_CHECKING:
     from kafkacompat.testing.nasty.broker_access import BrokerAccess
+    from kafkacompat.wire.record_batch import NewRecord
 
 EVERY_ABORTED = 3
 PLAIN_RECORDS = 10
@@ -49,8 +50,8 @@ async def make_transaction_gaps(access: BrokerAccess, name: str, transactions: i
     first, second = [await TransactionalWriter.start(access, writer, f"{name}-{letter}") for letter in "ab"]
     numbers = count()
 
-    def next_record() -> list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]]:
-        return make_records([next(numbers)], base_ms)  # type: ignore[return-value]
+    def next_record() -> list[NewRecord]:
+        return make_records([next(numbers)], base_ms)
 
     for number in range(transactions):
         committed = number % EVERY_ABORTED != EVERY_ABORTED - 1

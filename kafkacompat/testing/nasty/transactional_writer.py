@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.testing.nasty.broker_access import PATIENCE_S
 from kafkacompat.testing.nasty.description import ExpectedRecord, MissingOffsets, NastyTopicError
 from kafkacompat.testing.nasty.partition_writer import BatchProducer, PartitionWriter
 from kafkacompat.transactions.state import Ending
@@ -60,13 +61,12 @@ class TransactionalWriter:
         return (await self._access.find_broker_of(TRANSACTION_TOPIC, index)).coordinators.transactions
 
     async def _initialize(self) -> None:
-        code = ErrorCode.CONCURRENT_TRANSACTIONS
-        while code in _TRY_AGAIN:
+        async def initialize() -> ErrorCode:
             answer = await self._coordinator.initialize(self._id, TIMEOUT_MS, None)
-            code, self._producer = answer.error_code, answer.producer
-            if code in _TRY_AGAIN:
-                await self._access.pause()
-        _refuse(code, f"transactional id '{self._id}' cannot be initialized")
+            self._producer = answer.producer
+            return answer.error_code
+
+        await self._repeat(initialize, f"transactional id '{self._id}' cannot be initialized")
 
     async def send(self, records: Sequence[NewRecord], *, codec: int = 0) -> list[ExpectedRecord]:
         """Append records as one batch of the open transaction; the first batch begins one."""
@@ -81,15 +81,21 @@ class TransactionalWriter:
     async def _begin(self) -> None:
         if self._is_open:
             return
-        where = [(self._writer.topic, self._writer.index)]
-        code = ErrorCode.CONCURRENT_TRANSACTIONS
-        while code in _TRY_AGAIN:
-            answer = self._coordinator.add_partitions(self._id, self._producer, where, CLIENT_VERSION)
-            code = await answer if isinstance(answer, Deferred) else answer
-            if code in _TRY_AGAIN:
-                await self._access.pause()
-        _refuse(code, f"the transaction of '{self._id}' cannot begin")
+        partitions = [(self._writer.topic, self._writer.index)]
+
+        async def add_partition() -> ErrorCode:
+            answer = self._coordinator.add_partitions(self._id, self._producer, partitions, CLIENT_VERSION)
+            return await answer if isinstance(answer, Deferred) else answer
+
+        await self._repeat(add_partition, f"the transaction of '{self._id}' cannot begin")
         self._is_open = True
+
+    async def _repeat(self, request: Callable[[], Awaitable[ErrorCode]], problem: str) -> None:
+        """Repeat a request while its error passes by itself. Raises NastyTopicError for any other error, or after PATIENCE_S."""
+        deadline = self._access.clock.seconds() + PATIENCE_S
+        while (code := await request()) in _TRY_AGAIN and self._access.clock.seconds() < deadline:
+            await self._access.pause()
+        _refuse(code, problem)
 
     async def commit(self) -> MissingOffsets:
         """Commit the transaction; returns the offset of its marker."""
@@ -113,7 +119,7 @@ class TransactionalWriter:
 
 
 def hide_aborted(records: Sequence[ExpectedRecord]) -> MissingOffsets:
-    """Return that consumers of committed records do not see the records of an aborted transaction, which has one batch."""
+    """Return the offsets of a batch of an aborted transaction: consumers of committed records do not receive them."""
     first, last = records[0], records[-1]
     return MissingOffsets(first.partition, first.offset, last.offset, "aborted transaction", only_committed=True)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkacompat.partitions.cluster_view import ClusterView
+from kafkacompat.testing.nasty.broker_access import Kafka
 from kafkacompat.testing.nasty.contents import make_records
 from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, NastyTopicError, describe_plain
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.broker_access import BrokerAccess, Kafka
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
     from kafkacompat.wire.record_batch import NewRecord
 
 LAG_TIME_MAX_MS = 30_000
@@ -21,11 +22,8 @@ MORE = 5
 """How many more records are written after the truncation than were lost."""
 
 
-class Cluster(Protocol):
+class Cluster(Kafka, Protocol):
     """What a truncation needs of a fixture's cluster."""
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """See Kafka.call."""
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped."""
@@ -78,7 +76,7 @@ class UncleanTruncation:
 
         The leader epoch is larger by one or more, and the lost offsets have other records. A consumer that has read lost records
         and knows leader epochs (KIP-320) goes back to the first lost offset, or reports the truncation if it has no
-        auto.offset.reset. One that does not know them continues at its position: it misses the other records before that.
+        auto.offset.reset. A consumer without leader epochs continues at its position, and misses the other records before it.
         Raises NastyTopicError if the log was truncated already.
         """
         if self._is_truncated:
@@ -139,7 +137,7 @@ class _NoUpdates:
 
 
 def make_in_cluster(cluster: Cluster, access: BrokerAccess, plan: Plan) -> UncleanTruncation:
-    """Make the topic with two replicas, of which the follower has stopped before the log's end was written."""
+    """Make the topic with two replicas; the follower stops before the log's end is written."""
     kept, leader, follower = cluster.call(_make_replicated, access, plan)
     cluster.stop_broker(follower)
     lost = cluster.call(_write_unreplicated, access, plan)

@@ -32,7 +32,7 @@ HOSTILE = "<script>alert('x')</script>\"'{{7*7}}"
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Visitor:
-    """One broker for all tests, each of which has topics of its own."""
+    """One broker for all tests; each test has topics of its own."""
     return Visitor(tmp_path_factory.mktemp("web"))
 
 

@@ -1,4 +1,4 @@
-"""Transactions that hang: partitions wait for a marker of which no coordinator knows.
+"""Transactions that hang: partitions wait for a marker that no coordinator will write.
 
 A transaction counts as hanging if it is open in a partition for longer than any transaction may last, and its coordinator has no
 transaction of this producer that includes the partition.

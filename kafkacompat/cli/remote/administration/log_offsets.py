@@ -69,5 +69,5 @@ def _build_request(names: Iterable[PartitionName], timestamp: int, isolation_lev
 
 
 def _read_offset(partition: ListOffsetsPartitionResponse) -> int:
-    """Return the offset; version 0 lists several, the first of which is the one."""
+    """Return the offset; a response of version 0 has a list, and the offset is its first item."""
     return partition.old_style_offsets[0] if partition.old_style_offsets else partition.offset

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from twisted.internet.defer import succeed
 
 from kafkacompat.testing.nasty import NastyTopicError
 from kafkacompat.testing.nasty.formats import build_message_set
+from kafkacompat.transactions.answers import ProducerAnswer
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.legacy_log import convert_entries
 from kafkacompat.wire.message_set import read_message_set
 from kafkacompat.wire.record_batch import read_header
@@ -64,7 +67,7 @@ def test_an_empty_batch_stays_in_the_middle_and_near_the_end(kafka: MemoryKafka)
 def test_timestamps_are_out_of_order(kafka: MemoryKafka) -> None:
     topic = kafka.nasty.out_of_order_timestamps("t")
     check_topic(kafka, topic)
-    # Two segments end after the second and the fourth batch; the record of 2100 begins one as it is so much later.
+    # Two segments end after the second and the fourth batch; the record of 2100 begins another, as its timestamp is decades later.
     assert [segment.base_offset for segment in kafka.partition("t").log.segments] == [0, 6, 8, 10]
     timestamps = [record.timestamp for record in topic.read_committed]
     assert timestamps != sorted(timestamps)
@@ -123,6 +126,7 @@ def test_the_log_start_overtakes_consumers(kafka: MemoryKafka) -> None:
     after = jumping.overtake()
     assert after.log_start_offsets == {0: 190}
     check_topic(kafka, after)
+    check_topic(kafka, jumping.jump(200))
     with pytest.raises(NastyTopicError, match=r"^records=99 is too small; choose 100 or more$"):
         jumping.overtake(99)
 
@@ -150,6 +154,15 @@ def test_many_partitions(kafka: MemoryKafka) -> None:
     check_topic(kafka, topic)
     assert len(topic.end_offsets) == 50
     assert {record.partition for record in topic.read_committed} == {0, 25, 49}
+
+
+def test_a_coordinator_that_stays_busy_is_an_error(kafka: MemoryKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = ProducerAnswer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    monkeypatch.setattr(kafka.broker.coordinators.transactions, "initialize", lambda *_: succeed(busy))
+    with pytest.raises(
+        NastyTopicError, match=r"^transactional id 't-a' cannot be initialized: CONCURRENT_TRANSACTIONS$"
+    ):
+        kafka.nasty.transaction_gaps("t")
 
 
 def test_bad_input_is_refused_in_a_sentence(kafka: MemoryKafka) -> None:
