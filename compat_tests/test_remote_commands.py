@@ -300,7 +300,7 @@ def see_the_cluster(commands: Commands) -> None:
     assert "partitions: 0 offline, 0 under-replicated" in commands.succeed("status")
 
 
-def test_a_pipe_that_closes_ends_a_command_without_a_traceback(broker: Broker, broker_kind: str, name: str) -> None:
+def test_a_pipe_that_closes_ends_a_command_without_a_traceback(broker: Broker, broker_kind: str) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("this is our command line")
     words = [sys.executable, "-m", "kafkacompat", "configs", "describe", "brokers", "1", "--all"]

@@ -64,7 +64,7 @@ class BlockingBearerLogin:
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """What is sent along with each token (KIP-342)."""
+        """The extensions that the client sends with each token (KIP-342)."""
         return self._settings.extensions
 
     def retrieve_token(self) -> ClientToken:

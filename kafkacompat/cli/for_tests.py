@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkacompat.adjustable_reactor import AdjustableReactor
 from kafkacompat.config import BrokerConfig, ConfigError
@@ -31,15 +31,14 @@ class TestMode:
         self._clock: AdjustableReactor | None = None
 
     def build_host(self, reactor: Any) -> Host:
-        """Return the machine of the broker, whose clock tests advance if they own it."""
+        """Return the host of the broker; with a clock for tests, one whose time they advance."""
         if not self._has_clock:
             return ReactorHost(reactor)
         self._clock = AdjustableReactor(reactor)
-        host: Any = WatchedHost(ReactorHost(self._clock), self._clock.watch)
-        return host  # type: ignore[no-any-return]
+        return cast("Host", WatchedHost(ReactorHost(self._clock), self._clock.watch))
 
     def begin(self, broker: Broker) -> None:
-        """Warn, and serve /v1/test if there is an HTTP listener: the broker runs."""
+        """Warn once the broker runs, and serve /v1/test if there is an HTTP listener."""
         names = [*(["its clock"] if self._has_clock else []), "its faults"]
         log.warning("This broker is for tests, which control %s: it must not serve in production", " and ".join(names))
         if broker.monitor is not None:
@@ -54,7 +53,7 @@ def prepare_tests(config: BrokerConfig, faults: Path | None, *, has_clock: bool)
             "--test-clock: the clock is advanced over HTTP, and there is no HTTP listener: set kafkacompat.http.listener"
         )
     if config.http_address is not None:
-        # A broker whose clock is advanced by years deletes all records: strangers must not control it.
+        # A broker whose clock is advanced by years deletes all records: only its users may control it.
         subject = f"{'--test-clock' if has_clock else '--faults'} with kafkacompat.http.listener"
         if (objection := find_login_objection(config, subject)) is not None:
             raise ConfigError(objection)

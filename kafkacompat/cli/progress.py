@@ -21,7 +21,7 @@ from rich.progress import (
 def byte_progress(
     description: str, total_bytes: int | None, console: Console | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Show a bar of bytes, of None if the total is unknown; yields the function that is given the bytes of each step."""
+    """Show a bar of bytes, whose total is None if unknown; yields a function that takes the bytes of each step."""
     columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
     with progress_bar(*columns, console=console) as bar:
         task = bar.add_task(description, total=total_bytes)

@@ -1,4 +1,4 @@
-"""Reads the arguments of `kafkacompat instances`: configs as Kafka's tools take them, and periods of time."""
+"""Reads arguments of `kafkacompat instances`, `configs` and `quotas`: configs as Kafka's tools take them, and periods of time."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -58,7 +59,7 @@ def _pattern_option(default: str, *choices: str) -> Callable[[Callable[..., Any]
         type=click.Choice(choices, case_sensitive=False),
         default=default,
         show_default=True,
-        help="How names of resources are meant.",
+        help="How a name selects resources.",
     )
 
 
@@ -89,10 +90,10 @@ def _rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--operation", "operations", multiple=True, metavar="OPERATION", help="Such as Read; by default all."
         ),
-        click.option("--deny-host", "deny_hosts", **host, help="Address of the denied; by default all."),
-        click.option("--allow-host", "allow_hosts", **host, help="Address of the allowed; by default all."),
-        click.option("--deny-principal", "denied", **named, help="Whom a rule denies, such as User:alice."),
-        click.option("--allow-principal", "allowed", **named, help="Whom a rule allows, such as User:alice."),
+        click.option("--deny-host", "deny_hosts", **host, help="Address of the denied principals; by default all."),
+        click.option("--allow-host", "allow_hosts", **host, help="Address of the allowed principals; by default all."),
+        click.option("--deny-principal", "denied", **named, help="Principal that a rule denies, such as User:alice."),
+        click.option("--allow-principal", "allowed", **named, help="Principal that a rule allows, such as User:alice."),
     ):
         call_with_grantees = option(call_with_grantees)
     return call_with_grantees
@@ -157,7 +158,7 @@ def add(
     from kafkacompat.cli.remote.running import run_command
 
     if not grantees:
-        raise click.UsageError("name whom the rule is about: --allow-principal or --deny-principal")
+        raise click.UsageError("name a principal: --allow-principal or --deny-principal")
     accesses = list_accesses(
         resources, operations, is_producer=producer, is_consumer=consumer, is_idempotent=idempotent
     )
@@ -169,7 +170,7 @@ def add(
 @_resource_options
 @_pattern_option("literal", "any", "match", "literal", "prefixed")
 @_rule_options
-@click.option("--force", is_flag=True, help="Remove the rules of all principals, if none is named.")
+@click.option("--force", is_flag=True, help="Remove the rules of all principals without a question, if none is named.")
 def remove(
     target: Target,
     resources: list[Any],
@@ -183,6 +184,8 @@ def remove(
 ) -> None:
     """Remove the rules about resources, principals, hosts and operations, and show them.
 
+    Without a principal, the rules of all principals are removed. At a terminal the command asks before; elsewhere it needs --force.
+
     \b
     Examples:
       kafkacompat acls remove --allow-principal User:alice --topic orders --bootstrap-server localhost:9092
@@ -193,8 +196,6 @@ def remove(
     from kafkacompat.cli.remote.running import run_command
     from kafkacompat.security.acls.model import ANY
 
-    if not grantees and not force:
-        raise click.UsageError("name whose rules to remove, or give --force for those of all principals")
     accesses = list_accesses(
         resources,
         operations,
@@ -203,4 +204,13 @@ def remove(
         is_idempotent=idempotent,
         without_operation=ANY,
     )
+    if not grantees and not force:
+        _confirm_removal()
     run_command(target, work.remove_rules, accesses, PATTERN_TYPES[pattern_type], grantees)
+
+
+def _confirm_removal() -> None:
+    """Ask at a terminal whether to remove the rules of all principals; raises click.UsageError elsewhere, and click.Abort."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("name the principals, or give --force to remove the rules of all principals")
+    click.confirm("Remove the rules of all principals for these resources?", abort=True, err=True)

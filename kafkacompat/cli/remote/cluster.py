@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 CHANGE_TIMEOUT_MS = 25_000
-"""What requests for changes let the brokers take, less than the time for the answer."""
+"""Time that the brokers may take for a change; it is shorter than ANSWER_TIMEOUT_S."""
 COORDINATOR_ATTEMPTS, COORDINATOR_PAUSE_S = 50, 0.2
 """The first use of a cluster's groups creates their topic, which takes moments."""
 NOT_YET = {
@@ -70,7 +70,7 @@ class RemoteCluster:
     # Requests
 
     def find_version(self, request: type[Request]) -> int | None:
-        """Return the version in which the first broker is sent this request, or None if it does not know it."""
+        """Return the version of this request for the first broker, or None if that broker does not serve it."""
         return self._bootstrap.find_version(request)
 
     def request(self, request: Request, response: type[ResponseType]) -> ResponseType:

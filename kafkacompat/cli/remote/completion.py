@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 1.0
 """How long a shell waits for names."""
 
-List = Callable[["RemoteCluster"], Iterable[str]]
+ListNames = Callable[["RemoteCluster"], Iterable[str]]
 
 
 def complete_topics(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -34,7 +34,7 @@ def complete_groups(context: click.Context, _: click.Parameter, incomplete: str)
     return _complete(context, incomplete, list_groups)
 
 
-def _complete(context: click.Context, incomplete: str, list_names: List) -> list[CompletionItem]:
+def _complete(context: click.Context, incomplete: str, list_names: ListNames) -> list[CompletionItem]:
     """Return names; none where the broker does not answer, as a shell has no place for an error."""
     from click.shell_completion import CompletionItem
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafkacompat.wire.errors import ErrorCode, describe_code
 
@@ -13,7 +13,7 @@ SIMILARITY = 0.6
 """Least share of the letters of both names that agree, as difflib counts them."""
 
 NO_RIGHT = "the user of --command-config lacks the right: an administrator grants it by `kafkacompat acls add`"
-_SENTENCES = {
+_SENTENCES: Mapping[int, str] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: NO_RIGHT,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: NO_RIGHT,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NO_RIGHT,
@@ -21,10 +21,10 @@ _SENTENCES = {
     ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name in their properties",
     ErrorCode.TOPIC_DELETION_DISABLED: "the brokers delete no topics: set delete.topic.enable=true in their properties",
     ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its clients first",
-    ErrorCode.REQUEST_TIMED_OUT: "the brokers need longer, and the change may still happen: look again",
+    ErrorCode.REQUEST_TIMED_OUT: "the brokers need longer, and the change may still happen: check it in a moment",
     ErrorCode.THROTTLING_QUOTA_EXCEEDED: "the quota of changes is used up: try again later",
 }
-"""Sentences for the errors whose name alone leaves the user without an idea of what to do."""
+"""Sentences for errors whose name does not say what to do."""
 
 
 class RemoteError(Exception):
@@ -33,9 +33,8 @@ class RemoteError(Exception):
 
 def explain_refusal(code: int, message: str | None = None) -> str:
     """Return why a broker refuses a request: a sentence of this command's, or the broker's own message."""
-    for known, sentence in _SENTENCES.items():
-        if code == known:
-            return sentence
+    if code in _SENTENCES:
+        return _SENTENCES[code]
     return message.strip().removesuffix(".") if message else describe_code(code, None)
 
 

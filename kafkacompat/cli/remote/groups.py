@@ -10,6 +10,19 @@ import click
 from kafkacompat.cli.remote.completion import complete_groups, complete_topics
 from kafkacompat.cli.remote.options import Target, name_options, target_options
 
+TYPES = ("classic", "consumer", "share", "streams")
+STATES = (
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Stable",
+    "Dead",
+)
+"""The states of groups of all types."""
+
 _group_names = name_options("group", complete_groups)
 _optional_group_names = name_options("group", complete_groups, is_required=False)
 
@@ -26,9 +39,19 @@ def groups() -> None:
 @groups.command(name="list")
 @target_options
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only groups in this state. May be given many times."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    help="Only groups in this state. May be given many times.",
 )
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only classic, consumer, share or streams groups.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(TYPES, case_sensitive=False),
+    help="Only groups of this type. May be given many times.",
+)
 def list_groups(target: Target, states: tuple[str, ...], types: tuple[str, ...]) -> None:
     """List groups with their types and states.
 

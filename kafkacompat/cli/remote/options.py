@@ -63,7 +63,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complete_nothing(*_: object) -> list[CompletionItem]:
-    """Return no names: a shell completes none that a broker does not list."""
+    """Return no names, for arguments that a shell does not complete."""
     return []
 
 

@@ -106,5 +106,5 @@ def alter(target: Target, entity: dict[str, str | None], added: tuple[str, ...],
     if not changes:
         raise click.UsageError("nothing to change: give --add-config or --delete-config")
     if not entity:
-        raise click.UsageError("name whose quotas to alter: --user, --client, --ip or their defaults")
+        raise click.UsageError("name an entity: --user, --client, --ip or their defaults")
     run_command(target, work.alter_quotas, entity, work.parse_quotas(changes))

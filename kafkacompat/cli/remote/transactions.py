@@ -9,6 +9,8 @@ import click
 from kafkacompat.cli.remote.completion import complete_topics
 from kafkacompat.cli.remote.options import Target, complete_nothing, name_options, target_options
 
+STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
+
 _transactional_ids = name_options("transactional-id", complete_nothing)
 _topic_names = name_options("topic", complete_topics, is_required=False)
 _optional_transactional_ids = name_options("transactional-id", complete_nothing, is_required=False)
@@ -26,7 +28,11 @@ def transactions() -> None:
 @transactions.command(name="list")
 @target_options
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only transactions in this state, such as Ongoing."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    help="Only transactions in this state. May be given many times.",
 )
 def list_transactions(target: Target, states: tuple[str, ...]) -> None:
     """List transactional ids with their producers and states.

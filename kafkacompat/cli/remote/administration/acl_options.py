@@ -38,7 +38,7 @@ class Resource(NamedTuple):
 
 
 class Grantee(NamedTuple):
-    """Whom a rule is about, and its effect."""
+    """A principal at a host, and whether a rule allows or denies."""
 
     principal: str
     host: str
@@ -87,11 +87,14 @@ def list_resources(
 def list_grantees(
     allowed: Sequence[str], denied: Sequence[str], allow_hosts: Sequence[str], deny_hosts: Sequence[str]
 ) -> list[Grantee]:
-    """Return principals with hosts, all where none is named; raises click.UsageError for a principal that is none."""
+    """Return principals with hosts, all where none is named; raises click.UsageError for a wrong principal or a host alone."""
     for principal in (*allowed, *denied):
         kind, colon, name = principal.partition(":")
         if not (kind and colon and name):
             raise click.UsageError(f"the principal {principal} is not of the form User:NAME")
+    for principals, hosts, kind in ((allowed, allow_hosts, "allow"), (denied, deny_hosts, "deny")):
+        if hosts and not principals:
+            raise click.UsageError(f"--{kind}-host needs --{kind}-principal: the principal may be User:*")
     return [
         Grantee(principal, host, permission)
         for principals, hosts, permission in (

@@ -30,10 +30,10 @@ def list_rules(
 ) -> None:
     """Write the rules about resources and principals, all where none is named; raises RemoteError."""
     wanted: Sequence[Resource | None] = resources or [None]
-    whom: Sequence[str | None] = principals or [None]
+    filters: Sequence[str | None] = principals or [None]
     rows: list[dict[str, object]] = []
     for resource in wanted:
-        for principal in whom:
+        for principal in filters:
             rows += _read_rules(cluster, resource, pattern_type, principal)
     unique = {tuple(row.values()): row for row in rows}
     output.write_rows(sorted(unique.values(), key=lambda row: tuple(map(str, row.values()))), "There are no such rules")
@@ -138,7 +138,7 @@ def remove_rules(
     grantees: Sequence[Grantee],
 ) -> int:
     """Remove the rules about accesses and grantees, without grantees those of all principals; returns the exit code."""
-    whom: list[tuple[str | None, str | None, int]] = [*grantees] or [(None, None, ANY)]
+    rules: list[tuple[str | None, str | None, int]] = [*grantees] or [(None, None, ANY)]
     filters = [
         DeleteAclsFilter(
             resource_type_filter=resource.resource_type,
@@ -150,7 +150,7 @@ def remove_rules(
             permission_type=permission,
         )
         for resource, operation in accesses
-        for principal, host, permission in whom
+        for principal, host, permission in rules
     ]
     request = DeleteAclsRequest(filters=filters)
     rows, problems = [], []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal, suggest_name
 from kafkacompat.cli.remote.outcomes import Outcome, write_outcomes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -113,7 +113,7 @@ def _list_names(cluster: RemoteCluster, entity_type: str) -> list[str]:
     response = cluster.request(request, ListConfigResourcesResponse)
     if response.error_code:
         raise RemoteError(f"the {kind.noun}s are not listed: {explain_refusal(response.error_code)}")
-    # Version 0 lists client metrics whatever is wanted.
+    # Version 0 lists client metrics, whatever type the request names.
     return sorted(
         resource.resource_name for resource in response.config_resources if resource.resource_type == kind.resource_type
     )
@@ -193,6 +193,9 @@ def alter_configs(
 def alter_entity(cluster: RemoteCluster, entity_type: str, name: str, changes: Mapping[str, str | None]) -> Outcome:
     """Change the configs of one entity."""
     kind = KINDS[entity_type]
+    deleted = [config for config, value in changes.items() if value is None]
+    if deleted and (problem := _find_unknown_config(cluster, entity_type, name, deleted)) is not None:
+        return Outcome(name or "default", problem)
     configs = [
         AlterableConfig(name=config, config_operation=_DELETE if value is None else _SET, value=value)
         for config, value in changes.items()
@@ -205,5 +208,17 @@ def alter_entity(cluster: RemoteCluster, entity_type: str, name: str, changes: M
         response = cluster.request_controller(request, IncrementalAlterConfigsResponse)
     (result,) = response.responses
     if result.error_code:
-        return Outcome(name, _explain(cluster, entity_type, name, result.error_code, result.error_message))
+        return Outcome(name or "default", _explain(cluster, entity_type, name, result.error_code, result.error_message))
     return Outcome(name or "default")
+
+
+def _find_unknown_config(cluster: RemoteCluster, entity_type: str, name: str, deleted: Iterable[str]) -> str | None:
+    """Return why configs cannot be reset, or None. Brokers confirm the reset of a config that does not exist."""
+    (described,) = read_configs(cluster, entity_type, [name])
+    if described.error_code:
+        return _explain(cluster, entity_type, name, described.error_code, described.error_message)
+    known = [entry.name for entry in described.configs]
+    for config in deleted:
+        if config not in known:
+            return f"it has no config {config}{suggest_name(config, known)}"
+    return None

@@ -1,7 +1,7 @@
-"""Transactions that hang: partitions wait for a marker that no coordinator will write.
+"""Transactions that hang: they stay open in a partition, because no coordinator will ever write their markers.
 
-A transaction counts as hanging if it is open in a partition for longer than any transaction may last, and its coordinator has no
-transaction of this producer that includes the partition.
+A transaction counts as hanging if it is open in a partition for longer than any transaction may last, and no coordinator has a
+transaction of its producer that includes the partition.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.cli.cluster.reading import PartitionName
-from kafkacompat.cli.remote.administration.log_offsets import find_leaders
-from kafkacompat.cli.remote.administration.producers import describe_producer
+from kafkacompat.cli.remote.administration.log_offsets import divide_by_leader, find_leaders
+from kafkacompat.cli.remote.administration.producers import describe_producer, list_producers
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
 from kafkacompat.cli.remote.administration.transactions import read_transaction, read_transactions
 from kafkacompat.cli.remote.errors import RemoteError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkacompat.cli.remote.output import Output
 
 GRACE_MS = 5 * 60_000
-"""A coordinator looks for transactions that last too long now and then, and its markers take time."""
+"""A coordinator checks for overlong transactions from time to time, and its markers take time."""
 PARTITIONS_A_REQUEST = 1000
 
 
@@ -64,19 +64,14 @@ def find_hanging(
 
 
 def _list_open_transactions(cluster: RemoteCluster, topics: Sequence[str] | None) -> Iterator[OpenTransaction]:
+    """Yield the open transactions of all partitions that have a leader; raises RemoteError."""
     described = cluster.read_topics(topics)
     for topic in described:
         if topic.error_code:
             raise RemoteError(explain_topic(cluster, topic.name or "", topic.error_code))
-    by_leader: dict[int, list[PartitionName]] = defaultdict(list)
-    for name, leader in find_leaders(described).items():
-        if leader >= 0:
-            by_leader[leader].append(name)
-    for leader, names in by_leader.items():
-        for start in range(0, len(names), PARTITIONS_A_REQUEST):
-            request = _build_request(names[start : start + PARTITIONS_A_REQUEST])
-            response = cluster.request_broker(leader, request, DescribeProducersResponse)
-            yield from _read_open_transactions(response)
+    for leader, names in divide_by_leader(find_leaders(described), PARTITIONS_A_REQUEST):
+        response = cluster.request_broker(leader, _build_request(names), DescribeProducersResponse)
+        yield from _read_open_transactions(response)
 
 
 def _build_request(names: Iterable[PartitionName]) -> DescribeProducersRequest:
@@ -91,7 +86,7 @@ def _build_request(names: Iterable[PartitionName]) -> DescribeProducersRequest:
 def _read_open_transactions(response: DescribeProducersResponse) -> Iterator[OpenTransaction]:
     for topic in response.topics:
         for partition in topic.partitions:
-            for producer in partition.active_producers:
+            for producer in list_producers(topic.name, partition):
                 if producer.current_txn_start_offset >= 0:
                     yield OpenTransaction(PartitionName(topic.name, partition.partition_index), producer)
 

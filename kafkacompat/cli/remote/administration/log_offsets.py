@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.cli.cluster.reading import PartitionName
@@ -34,6 +34,17 @@ def find_leaders(topics: Iterable[MetadataResponseTopic]) -> dict[PartitionName,
     }
 
 
+def divide_by_leader(leaders: Mapping[PartitionName, int], most: int) -> Iterator[tuple[int, list[PartitionName]]]:
+    """Yield each leader with up to *most* of its partitions at a time; partitions without a leader are left out."""
+    by_leader: dict[int, list[PartitionName]] = defaultdict(list)
+    for name, leader in leaders.items():
+        if leader >= 0:
+            by_leader[leader].append(name)
+    for leader, names in by_leader.items():
+        for start in range(0, len(names), most):
+            yield leader, names[start : start + most]
+
+
 def find_offsets(
     cluster: RemoteCluster, leaders: Mapping[PartitionName, int], timestamp: int, isolation_level: int = 0
 ) -> dict[PartitionName, int]:
@@ -43,20 +54,15 @@ def find_offsets(
     The offset is -1 if no record has this timestamp or a later one. A partition without a leader, or whose leader refuses,
     is left out.
     """
-    by_leader: dict[int, list[PartitionName]] = defaultdict(list)
-    for name, leader in leaders.items():
-        if leader >= 0:
-            by_leader[leader].append(name)
     offsets: dict[PartitionName, int] = {}
-    for leader, names in by_leader.items():
-        for start in range(0, len(names), PARTITIONS_A_REQUEST):
-            request = _build_request(names[start : start + PARTITIONS_A_REQUEST], timestamp, isolation_level)
-            response = cluster.request_broker(leader, request, ListOffsetsResponse)
-            for topic in response.topics:
-                for partition in topic.partitions:
-                    if not partition.error_code:
-                        name = PartitionName(topic.name, partition.partition_index)
-                        offsets[name] = _read_offset(partition)
+    for leader, names in divide_by_leader(leaders, PARTITIONS_A_REQUEST):
+        request = _build_request(names, timestamp, isolation_level)
+        response = cluster.request_broker(leader, request, ListOffsetsResponse)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if not partition.error_code:
+                    name = PartitionName(topic.name, partition.partition_index)
+                    offsets[name] = _read_offset(partition)
     return offsets
 
 

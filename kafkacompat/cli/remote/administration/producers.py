@@ -1,4 +1,4 @@
-"""The producers of a partition, and transactions of theirs that hang."""
+"""The producers of a partition, and the end of a hanging transaction there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kafkacompat.cli.remote.outcomes import Outcome, write_outcomes
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
+    PartitionResponse,
     ProducerState,
     TopicRequest,
 )
@@ -31,7 +32,8 @@ NONE = -1
 
 def describe_producers(cluster: RemoteCluster, output: Output, topic: str, partition: int) -> None:
     """Write the producers of a partition; raises RemoteError."""
-    rows = [describe_producer(producer) for producer in _read_producers(cluster, topic, partition)]
+    leader = _find_leader(cluster, topic, partition)
+    rows = [describe_producer(producer) for producer in _read_producers(cluster, leader, topic, partition)]
     output.write_rows(rows, f"The partition {topic}-{partition} has no idempotent producers")
 
 
@@ -66,23 +68,27 @@ def _find_leader(cluster: RemoteCluster, topic: str, partition: int) -> int:
     return leader
 
 
-def _read_producers(cluster: RemoteCluster, topic: str, partition: int) -> list[ProducerState]:
+def _read_producers(cluster: RemoteCluster, leader: int, topic: str, partition: int) -> list[ProducerState]:
     """Return the producers of a partition by their ids; raises RemoteError."""
-    leader = _find_leader(cluster, topic, partition)
     request = DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[partition])])
     response = cluster.request_broker(leader, request, DescribeProducersResponse)
-    described = response.topics[0].partitions[0]
+    return sorted(list_producers(topic, response.topics[0].partitions[0]), key=lambda producer: producer.producer_id)
+
+
+def list_producers(topic: str, described: PartitionResponse) -> list[ProducerState]:
+    """Return the producers of a partition in a response; raises RemoteError if the leader refuses."""
     if described.error_code:
         reason = explain_refusal(described.error_code, described.error_message)
-        raise RemoteError(f"the producers of {topic}-{partition} are not shown: {reason}")
-    return sorted(described.active_producers, key=lambda producer: producer.producer_id)
+        raise RemoteError(f"the producers of {topic}-{described.partition_index} are not shown: {reason}")
+    return described.active_producers
 
 
 def abort_hanging_transaction(
     cluster: RemoteCluster, output: Output, topic: str, partition: int, start_offset: int
 ) -> int:
     """Write an abort marker for the transaction that begins at an offset; returns the exit code. Raises RemoteError."""
-    producers = _read_producers(cluster, topic, partition)
+    leader = _find_leader(cluster, topic, partition)
+    producers = _read_producers(cluster, leader, topic, partition)
     producer = next((known for known in producers if known.current_txn_start_offset == start_offset), None)
     if producer is None:
         place = f"{topic}-{partition} at offset {start_offset}"
@@ -95,9 +101,8 @@ def abort_hanging_transaction(
         # -1 says that no transaction of the producer has ended here.
         coordinator_epoch=max(producer.coordinator_epoch, 0),
     )
-    response = cluster.request_broker(
-        _find_leader(cluster, topic, partition), WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse
-    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    response = cluster.request_broker(leader, request, WriteTxnMarkersResponse)
     code = response.markers[0].topics[0].partitions[0].error_code
     outcome = Outcome(f"{topic}-{partition} at {start_offset}", explain_refusal(code) if code else None)
     return write_outcomes(output, "transaction", "aborted", [outcome])

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kafkacompat.cli.remote.output import Output
 
 ONGOING = "Ongoing"
-STATES = ("Empty", ONGOING, "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
 OPEN_STATES = (ONGOING, "PrepareCommit", "PrepareAbort")
 STATE_STYLES = {ONGOING: "yellow", "Dead": "red"}
 COLUMNS = (
@@ -58,8 +57,6 @@ def read_transactions(cluster: RemoteCluster, states: Sequence[str] = ()) -> lis
         if response.error_code:
             reason = explain_refusal(response.error_code)
             raise RemoteError(f"broker {broker.node_id} lists no transactions: {reason}")
-        if response.unknown_state_filters:
-            raise RemoteError(f"{response.unknown_state_filters[0]} is no state: it takes one of {', '.join(STATES)}")
         rows += [
             {
                 "transactional_id": state.transactional_id,

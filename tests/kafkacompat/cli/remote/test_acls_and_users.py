@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from kafkacompat.cli.remote import acls
 from kafkacompat.wire.apis.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
-from tests.kafkacompat.cli.remote.world import RemoteWorld, misuse
+from tests.kafkacompat.cli.remote.world import RemoteWorld, misuse, run_command
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -55,6 +57,20 @@ def test_rules_are_added_listed_and_removed(guarded: RemoteWorld) -> None:
     assert len(list_rules(guarded)) == 7
 
 
+def test_a_terminal_is_asked_before_the_rules_of_all_principals_are_removed(
+    guarded: RemoteWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded.succeed("acls", "add", "--allow-principal", "User:alice", "--topic", "orders")
+    monkeypatch.setattr(acls, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    removing = ("acls", "remove", "--topic", "orders")
+    refused = run_command(*removing, stdin="n\n")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Remove the rules of all principals for these resources? [y/N]: ")
+    assert len(list_rules(guarded)) == 1
+    assert guarded.succeed(*removing, stdin="y\n").stderr.endswith("Removed 1 rule\n")
+    assert list_rules(guarded) == []
+
+
 def test_brokers_without_an_authorizer_say_so(world: RemoteWorld) -> None:
     advice = "the brokers have no authorizer: set authorizer.class.name in their properties"
     assert world.refuse("acls", "list") == f"the rules are not listed: {advice}"
@@ -65,7 +81,7 @@ def test_brokers_without_an_authorizer_say_so(world: RemoteWorld) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("add", "--topic", "a"), "name whom the rule is about: --allow-principal or --deny-principal"),
+        (("add", "--topic", "a"), "name a principal: --allow-principal or --deny-principal"),
         (("add", "--allow-principal", "alice"), "the principal alice is not of the form User:NAME"),
         (
             ("add", "--allow-principal", "User:alice"),
@@ -79,7 +95,15 @@ def test_brokers_without_an_authorizer_say_so(world: RemoteWorld) -> None:
             ("add", "--allow-principal", "User:a", "--topic", "a", "--operation", "Read", "--producer"),
             "--operation excludes --producer and --consumer",
         ),
-        (("remove", "--topic", "a"), "name whose rules to remove, or give --force for those of all principals"),
+        (("remove", "--topic", "a"), "name the principals, or give --force to remove the rules of all principals"),
+        (
+            ("remove", "--topic", "a", "--force", "--deny-host", "::1"),
+            "--deny-host needs --deny-principal: the principal",
+        ),
+        (
+            ("add", "--topic", "a", "--deny-principal", "User:a", "--allow-host", "::1"),
+            "--allow-host needs --allow-principal: the principal may be User:*",
+        ),
     ],
 )
 def test_wrong_usage_of_acls(words: tuple[str, ...], sentence: str) -> None:

@@ -43,6 +43,26 @@ def test_refused_configs(world: RemoteWorld) -> None:
     assert refused.startswith("the broker 1 is not altered: ") and "node.id" in refused
 
 
+def test_a_config_that_does_not_exist_is_not_reset(world: RemoteWorld) -> None:
+    world.make_topic("orders")
+    sentence = "the topic orders is not altered: it has no config retention.m (did you mean retention.ms?)"
+    assert world.refuse("configs", "alter", "topics", "orders", "--delete-config", "retention.m") == sentence
+    assert world.refuse("topics", "alter", "orders", "--delete-config", "retention.m") == sentence
+    assert world.refuse("configs", "alter", "topics", "x", "--delete-config", "retention.ms") == (
+        "the topic x is not altered: there is no topic x"
+    )
+    default = ("configs", "alter", "brokers", "--entity-default")
+    assert world.refuse(*default, "--delete-config", "log.cleaner.threads") == (
+        "the broker default is not altered: it has no config log.cleaner.threads"
+    )
+    world.succeed(*default, "--add-config", "log.cleaner.threads=2")
+    world.succeed(*default, "--delete-config", "log.cleaner.threads")
+    # A config with its default value exists.
+    world.succeed("configs", "alter", "topics", "orders", "--delete-config", "retention.ms")
+    world.succeed("configs", "alter", "brokers", "1", "--delete-config", "log.cleaner.threads")
+    world.succeed("configs", "alter", "groups", "g", "--delete-config", "consumer.session.timeout.ms")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -76,6 +96,11 @@ def test_quotas_are_set_removed_and_described(world: RemoteWorld) -> None:
     ]
     world.succeed("quotas", "alter", "--ip", "10.0.0.1", "--delete-config", "connection_creation_rate")
     assert world.read("quotas", "describe", "--ip", "10.0.0.1") == []
+    world.succeed("quotas", "alter", "--user", "alice", "--delete-config", "request_percentage")
+    # The quota of alice with a client id is not hers alone.
+    assert world.refuse("quotas", "alter", "--user", "alice", "--delete-config", "consumer_byte_rate") == (
+        "the entity user alice is not altered: it has no quota consumer_byte_rate (did you mean producer_byte_rate?)"
+    )
     refused = world.refuse("quotas", "alter", "--user", "a", "--add-config", "speed=1")
     assert refused.startswith("the entity user a is not altered: 'speed' is not one of ")
 
@@ -84,7 +109,7 @@ def test_quotas_are_set_removed_and_described(world: RemoteWorld) -> None:
     ("words", "sentence"),
     [
         (("--user", "a"), "nothing to change: give --add-config or --delete-config"),
-        (("--add-config", "a=1"), "name whose quotas to alter: --user, --client, --ip or their defaults"),
+        (("--add-config", "a=1"), "name an entity: --user, --client, --ip or their defaults"),
         (("--user", "a", "--user-defaults"), "user a and the default of all others exclude each other"),
         (("--user", "a", "--ip", "1.2.3.4"), "quotas of addresses have neither a user nor a client id"),
         (

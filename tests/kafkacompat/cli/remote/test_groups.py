@@ -111,6 +111,11 @@ def test_names_that_are_not_there(world: RemoteWorld) -> None:
     assert world.refuse(*resetting, "orders:1") == "the topic orders has no partition 1: the last one is 0"
 
 
+@pytest.mark.parametrize(("option", "value"), [("--state", "Stabel"), ("--type", "old")])
+def test_states_and_types_that_no_group_can_have(option: str, value: str) -> None:
+    assert f"'{value}' is not one of " in misuse("groups", "list", option, value)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kafkacompat.cli.remote.administration.producers import list_producers
+from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.wire.apis.describe_producers import PartitionResponse
+from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.cli.remote.world import RemoteWorld, misuse
 
 
@@ -32,9 +38,6 @@ def test_names_that_are_not_there(world: RemoteWorld) -> None:
     assert world.refuse("transactions", "describe", "billing-2") == (
         "there is no transactional id billing-2 (did you mean billing-1?)"
     )
-    assert world.refuse("transactions", "list", "--state", "open").startswith(
-        "open is no state: it takes one of Empty, "
-    )
     producers = ("transactions", "describe-producers", "--topic")
     assert world.refuse(*producers, "order", "--partition", "0") == "there is no topic order (did you mean orders?)"
     assert (
@@ -49,7 +52,16 @@ def test_names_that_are_not_there(world: RemoteWorld) -> None:
     assert world.refuse(*hanging).startswith("no open transaction begins in orders-0 at offset 7: ")
 
 
+def test_a_partition_whose_producers_are_refused_is_no_sound_one() -> None:
+    refused = PartitionResponse(
+        partition_index=0, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=None, active_producers=[]
+    )
+    with pytest.raises(RemoteError, match=r"^the producers of orders-0 are not shown: the user of --command-con"):
+        list_producers("orders", refused)
+
+
 def test_wrong_usage() -> None:
+    assert "'open' is not one of " in misuse("transactions", "list", "--state", "open")
     sentence = "name a transactional id, or all of --topic, --partition and --start-offset"
     assert misuse("transactions", "abort") == sentence
     assert misuse("transactions", "abort", "--topic", "a", "--partition", "0") == sentence
