@@ -67,7 +67,6 @@ def main() -> None:
             "kafkacompat consume --json": [*ours, "consume", TOPIC, *server, "--json", "--output", output],
             "kcat -P": ["kcat", "-b", broker.bootstrap, "-P", "-t", "written", "-l", lines],
             "kafkacompat produce": [*ours, "produce", "written", *server, lines],
-            "kafkacompat topics list": [*ours, "topics", "list", *server],
         }
         print(f"{options.records:,} records of {RECORD_BYTES} bytes, medians of {options.runs} runs")
         for name, command in commands.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -28,7 +29,14 @@ class LazyGroup(click.Group):
     def main(self, *arguments: Any, **options: Any) -> Any:
         """See click.Command.main."""
         open_closed_streams()
-        return super().main(*arguments, **options)
+        try:
+            return super().main(*arguments, **options)
+        except OSError as problem:
+            if problem.errno != errno.ENOSPC:
+                raise
+            # A help text or the version; the commands themselves name what they cannot write.
+            click.echo("kafkacompat: the output cannot be written: the disk is full", err=True)
+            sys.exit(1)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """See click.Group.list_commands."""

@@ -125,9 +125,12 @@ class Node:
         # Clients that were closed just now are noticed in one of these turns.
         for _ in range(CLOSING_TURNS):
             await deferLater(self._reactor, 0)
-            if not server.connections:
+            clients = [connection for connection in server.connections if connection.software.name != SOFTWARE_NAME]
+            if not clients:
                 break
-        clients = [connection for connection in server.connections if connection.software.name != SOFTWARE_NAME]
+            for connection in clients:
+                # The broker does not read while requests wait for others, and only reading shows the end of a connection.
+                connection.transport.resumeProducing()
         self.left_open += map(describe_client, clients)
         if clients:
             server.finish()

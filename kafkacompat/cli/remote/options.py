@@ -108,13 +108,21 @@ def require_topic_name(name: str | None) -> str:
     return name
 
 
-def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
-    """Read NAME=VALUE of each text; raises click.UsageError."""
-    settings: dict[str, str] = {}
+def parse_pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
+    """Read NAME=VALUE of each text, with all spaces and repeated names; raises click.UsageError."""
+    pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise click.UsageError(f"{option} {text} is not of the form NAME=VALUE")
+        pairs.append((name, value))
+    return pairs
+
+
+def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Read NAME=VALUE of each text, without spaces around both; raises click.UsageError, also for a repeated name."""
+    settings: dict[str, str] = {}
+    for name, value in parse_pairs(texts, option):
         if name.strip() in settings:
             raise click.UsageError(f"{option} gives {name.strip()} twice")
         settings[name.strip()] = value.strip()

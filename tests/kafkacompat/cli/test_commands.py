@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -49,6 +52,20 @@ def test_the_start_is_logged_with_the_form_of_the_walk(
         log_start()
     line = f"Started kafkacompat {kafkacompat.__version__}, record walk plain (for a reason)"
     assert caplog.record_tuples == [("kafkacompat.cli.process", level, line)]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["topics", "list", "--help"]])
+def test_a_help_text_that_cannot_be_written_is_one_sentence(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kafkacompat", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, b"kafkacompat: the output cannot be written: the disk is full\n")
 
 
 def test_every_command_has_a_help_text() -> None:

@@ -19,8 +19,12 @@ from twisted.internet.defer import Deferred, succeed
 
 import kafkacompat.testing
 from kafkacompat.adjustable_reactor import ClockError
+from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS
 from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.reactor_thread import THREAD_NAME, ReactorThread
+from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.kafkacompat.server.listening import encode_request
 
 
 def connect(bootstrap_servers: str) -> socket.socket:
@@ -36,6 +40,22 @@ def test_a_broker_listens_until_it_is_stopped() -> None:
     kafka.stop()
     with pytest.raises(BrokerError, match="no broker runs any more"):
         kafka.produce("t", ["a"])
+
+
+def test_a_client_that_is_closed_while_its_requests_wait_is_not_left_behind() -> None:
+    LEFTOVERS.take()
+    with kafkacompat.testing.broker() as kafka:
+        kafka.create_topic("t")
+        topic = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1)])
+        fetch = encode_request(FetchRequest(max_wait_ms=60_000, min_bytes=1, max_bytes=1, topics=[topic]), 4)
+        with connect(kafka.bootstrap_servers) as client:
+            client.sendall((len(fetch).to_bytes(4, "big") + fetch) * (MAX_IN_FLIGHT_REQUESTS + 1))
+
+            def has_waiting_request() -> bool:
+                return any(connection.waiting_requests for connection in kafka.broker.server.connections)
+
+            assert any(kafka.call(has_waiting_request) for _ in range(100_000))
+    assert LEFTOVERS.take() == []
 
 
 def test_calls_run_in_the_thread_of_the_brokers() -> None:

@@ -22,8 +22,9 @@ from kafkacompat.wire.errors import ErrorCode, describe_code
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import build_batch, read_records, split_batches
 
+TOPIC_PREFIX = "kafkacompat-doctor-"
 TOPIC, PRODUCE, CONSUME, DELETE, CLOCK = "topic", "produce", "consume", "delete", "clock"
-OLDEST_BATCHES = {0: 3, 1: 4}
+OLDEST_BATCHES = {ProduceRequest.API_KEY: 3, FetchRequest.API_KEY: 4}
 """The first versions of Produce and Fetch with record batches, by API key."""
 LAST_BY_NAME = 12
 """The last version of Produce and Fetch that names topics, not their ids."""
@@ -32,6 +33,7 @@ FETCH_ATTEMPTS = 10
 REQUEST_TIMEOUT_MS = 4000
 TOLERATED_S = 1.0
 _KEY, _VALUE = b"kafkacompat doctor", b"This record may be deleted."
+_ADVISE_RIGHT = f"give the user {{}} on topics that begin with {TOPIC_PREFIX}"
 _NO_RIGHT = {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
 
@@ -111,7 +113,7 @@ def _create_topic(connection: WireConnection, topic: str) -> Verdict:
     reason = describe_code(result.error_code, result.error_message)
     text = f"no record was tried, because no topic could be created: {reason}"
     if result.error_code in _NO_RIGHT:
-        raise _StepError(warn(TOPIC, text, "give the user CREATE on topics that begin with kafkacompat-doctor-"))
+        raise _StepError(warn(TOPIC, text, _ADVISE_RIGHT.format("CREATE")))
     raise _StepError(fail(TOPIC, text, "read the log of the controller"))
 
 
@@ -142,11 +144,8 @@ def _produce(access: Access, leader: WireConnection, topic: str) -> Written:
             break
         access.network.sleep(LEADER_PAUSE_S)
     reason = describe_code(outcome.error_code, outcome.error_message)
-    if outcome.error_code in _NO_RIGHT:
-        advice = "give the user WRITE on topics that begin with kafkacompat-doctor-"
-    else:
-        advice = "read the log of the leader, and see `kafkacompat status`"
-    raise _StepError(fail(PRODUCE, f"the leader does not accept a record: {reason}", advice))
+    text = f"the leader does not accept a record: {reason}"
+    raise _StepError(fail(PRODUCE, text, _advise_on_leader(outcome.error_code, "WRITE")))
 
 
 def _consume(access: Access, leader: WireConnection, topic: str, offset: int) -> Verdict:
@@ -159,16 +158,24 @@ def _consume(access: Access, leader: WireConnection, topic: str, offset: int) ->
         (data,) = response.responses[0].partitions
         if data.error_code:
             reason = describe_code(data.error_code, None)
-            advice = "give the user READ on topics that begin with kafkacompat-doctor-"
-            return fail(CONSUME, f"the leader does not return the record: {reason}", advice)
+            text = f"the leader does not return the record: {reason}"
+            return fail(CONSUME, text, _advise_on_leader(data.error_code, "READ"))
         records = bytes(data.records or b"")  # type: ignore[arg-type]  # a response that was read holds bytes
         values = [record.value for batch in split_batches(records) for record in read_records(batch)]
         if values:
             took_ms = (access.network.now_s() - begin_s) * 1000
             if values != [_VALUE]:
-                return fail(CONSUME, "the record that comes back is not the one that was produced", "scrub the disks")
+                return fail(
+                    CONSUME, "the record that comes back is not the one that was produced", "check the leader's disks"
+                )
             return accept(CONSUME, f"the record came back within {took_ms:.0f} ms")
     return fail(CONSUME, "the record does not come back", "see `kafkacompat status` for partitions without replicas")
+
+
+def _advise_on_leader(code: int, right: str) -> str:
+    if code in _NO_RIGHT:
+        return _ADVISE_RIGHT.format(right)
+    return "read the log of the leader, and see `kafkacompat status`"
 
 
 def judge_clock(written: Written) -> Verdict:

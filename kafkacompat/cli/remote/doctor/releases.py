@@ -21,9 +21,8 @@ def describe_release(served: Mapping[int, Versions]) -> str:
     names = nearest[0] if len(nearest) == 1 else f"{nearest[0]} to {nearest[-1]}"
     if not fewest:
         return f"the versions of Kafka {names}"
-    newest = _describe_span(served)
-    apis = "1 API" if fewest == 1 else f"{fewest} APIs"
-    return f"versions nearest to those of Kafka {names}, from which {apis} differ{'s' if fewest == 1 else ''}{newest}"
+    difference = "1 API differs" if fewest == 1 else f"{fewest} APIs differ"
+    return f"versions nearest to those of Kafka {names}, from which {difference}{_describe_span(served)}"
 
 
 def _describe_span(served: Mapping[int, Versions]) -> str:

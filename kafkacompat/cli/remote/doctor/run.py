@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -16,12 +15,12 @@ from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.remote.doctor.examination import examine
 from kafkacompat.cli.remote.doctor.network import SystemNetwork
+from kafkacompat.cli.remote.doctor.record import TOPIC_PREFIX
 from kafkacompat.cli.remote.doctor.stages import Access
 from kafkacompat.cli.remote.doctor.verdicts import Outcome, Verdict
 from kafkacompat.cli.remote.running import run_guarded
 from kafkacompat.security.scram import draw_nonce
 
-TOPIC_PREFIX = "kafkacompat-doctor-"
 _COLOURS = {Outcome.OK: "green", Outcome.WARNING: "yellow", Outcome.FAILED: "red", Outcome.SKIPPED: "bright_black"}
 _OUTCOME_WIDTH, _STAGE_WIDTH = 8, 11
 
@@ -54,7 +53,6 @@ def write_verdicts(verdicts: Iterable[Verdict], write: Callable[[Verdict], None]
 def _write_line(verdict: Verdict) -> None:
     outcome = click.style(verdict.outcome.value.ljust(_OUTCOME_WIDTH), fg=_COLOURS[verdict.outcome])
     click.echo(f"{outcome}{escape_control_characters(format_verdict(verdict))}")
-    sys.stdout.flush()
 
 
 def format_verdict(verdict: Verdict) -> str:

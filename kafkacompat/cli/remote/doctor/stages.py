@@ -11,6 +11,7 @@ from kafkacompat.cli.command_config import ClientSecurity
 from kafkacompat.cli.remote.doctor.peers import ADVICE, Peer, identify
 from kafkacompat.cli.remote.doctor.wire_connection import ExchangeError, MissingApiError, WireConnection
 from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.wire.apis.metadata import MetadataRequest
 from kafkacompat.wire.apis.produce import ProduceRequest
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.schema import Versions
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kafkacompat.cli.remote.doctor.network import Network, Stream
 
 RESOLVE, CONNECT, TLS, VERSIONS, LOGIN = "resolve", "connect", "TLS", "versions", "login"
-_METADATA = 3
 _CLIENT_CERTIFICATE = ("certificate required", "bad certificate", "handshake failure")
 _CHECK_CONFIG = "check security.protocol in the file of --command-config"
 
@@ -141,7 +141,7 @@ def request_versions(access: Access, reached: Reached, stream: Stream, port: int
 
 def is_broker(served: Mapping[int, Versions]) -> bool:
     """Return whether clients can use a listener that serves these versions."""
-    return ProduceRequest.API_KEY in served and _METADATA in served
+    return ProduceRequest.API_KEY in served and MetadataRequest.API_KEY in served
 
 
 def _explain_silence(access: Access, reached: Reached, port: int, problem: ExchangeError) -> tuple[str, str]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 ReadValue = Callable[[bytes], Any]
 """Reads the bytes after the header of a value."""
 
-_NAMED = ("record", "error", "enum", "fixed")
-
 
 def make_avro_reader(schema: Schema) -> ReadValue:
     """Return the reader of a schema; raises PipelineError if the schema cannot be used, RemoteError without fastavro."""
@@ -89,7 +87,7 @@ class SchemaSurvey:
             return 1
         if kind == "fixed":
             return int(schema["size"])
-        return 1 if kind in _NAMED else self.check(kind)
+        return 1 if kind == "enum" else self.check(kind)
 
 
 def to_json_value(value: Any) -> Any:

@@ -38,15 +38,17 @@ if TYPE_CHECKING:
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 TEXT, JSON, REGISTRY = "text", "json", "registry"
-DECODERS = (TEXT, JSON, REGISTRY)
-
 
 AfterWrite = Callable[[Batch], object]
 """Receives a batch that is written."""
 
 
 class Selection(NamedTuple):
-    """The records to read. Without a *start* it is the group's offsets, or else the begin, or the end to follow."""
+    """The records to read.
+
+    Without a *start* a group starts at its offsets. Other partitions start at their first record, or at the end if the
+    selection follows new records.
+    """
 
     topic: str
     start: Start | None = None
@@ -198,8 +200,8 @@ def _make_decoders(presentation: Presentation, failures: Failures) -> tuple[Deco
         raise OptionError("the decoder registry needs --schema-registry URL")
     decoders: dict[str, Any] = {TEXT: keep_text, JSON: make_json_decode(failures)}
     if REGISTRY in kinds:
-        from kafkacompat.cli.remote.records.schema_values import make_registry_decode, open_registry
+        from kafkacompat.cli.remote.records.schema_values import RegistryDecoder, open_registry
 
         registry = open_registry(str(presentation.registry), presentation.registry_config)
-        decoders[REGISTRY] = make_registry_decode(registry, failures)
+        decoders[REGISTRY] = RegistryDecoder(registry, failures).decode
     return decoders[kinds[0]], decoders[kinds[1]]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-MOST_KINDS_OF_FAILURES = 20
+from kafkacompat.cli.remote.records.failures import ReasonCounts
+
+BASE64 = "_base64"
+"""Ends the name of a field of JSON whose bytes are no UTF-8."""
 _COMPACT = (",", ":")
 
 
@@ -50,17 +52,8 @@ def _parse_float(text: str) -> float:
     return number
 
 
-class Failures:
-    """Counts keys and values that could not be decoded, by reason; further reasons than MOST_KINDS_OF_FAILURES are one."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def count(self, reason: str) -> None:
-        """Count a failure."""
-        if reason not in self.counts and len(self.counts) >= MOST_KINDS_OF_FAILURES:
-            reason = "other reasons"
-        self.counts[reason] += 1
+class Failures(ReasonCounts):
+    """Counts keys and values that could not be decoded, by reason."""
 
     @property
     def sentences(self) -> list[str]:

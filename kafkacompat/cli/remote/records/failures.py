@@ -1,15 +1,19 @@
-"""Failures of librdkafka as sentences, and the watch over connections that it makes again and again without an end."""
+"""Failures as sentences and counts, and the watch over connections that librdkafka repeats without an end."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafkacompat.cli.remote.errors import NO_RIGHT, RemoteError
+from kafkacompat.cli.requests import NoResponseError
 
 BROKERLESS_S = 30.0
 """Time without any connection after which a command gives up."""
 PROBE_TIMEOUT_S = 5.0
+MOST_REASONS = 20
+OTHER_REASONS = "other reasons"
 
 _SENTENCES: Mapping[str, str] = {
     "TOPIC_AUTHORIZATION_FAILED": NO_RIGHT,
@@ -34,6 +38,19 @@ def explain_error(error: Any) -> str:
     """Return what an error of librdkafka means, and what to do."""
     sentence = _SENTENCES.get(error.name())
     return sentence if sentence is not None else f"{error.str()} ({error.name()})"
+
+
+class ReasonCounts:
+    """Counts failures by reason; all reasons after the first MOST_REASONS are counted as one."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def count(self, reason: str) -> None:
+        """Count a failure."""
+        if reason not in self.counts and len(self.counts) >= MOST_REASONS:
+            reason = OTHER_REASONS
+        self.counts[reason] += 1
 
 
 class OptionError(ValueError):
@@ -67,7 +84,7 @@ class BrokerWatch:
         self._down_since_s = None
 
     def check(self, probe: Callable[[float], object]) -> None:
-        """Raise RemoteError if no broker can be reached for too long."""
+        """Raise NoResponseError if no broker can be reached for too long, RemoteError for an error that no waiting mends."""
         if self._final is not None:
             raise RemoteError(f"the connection to {self._bootstrap} failed for good: {self._final}")
         if self._down_since_s is None or self._now_s() - self._down_since_s < self._limit_s:
@@ -75,6 +92,6 @@ class BrokerWatch:
         try:
             probe(PROBE_TIMEOUT_S)
         except Exception:  # whatever the reason, no broker answers
-            text = f"no broker of {self._bootstrap} has answered for {self._limit_s:g} s"
-            raise RemoteError(f"{text}: `kafkacompat doctor` finds out why") from None
+            text = f"{self._bootstrap} is unreachable for {self._limit_s:g} s"
+            raise NoResponseError(f"{text}, so run `kafkacompat doctor` to find out why") from None
         self.note_life()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
-from kafkacompat.cli.remote.records.decoding import load_json
+from kafkacompat.cli.remote.records.decoding import BASE64, format_json, load_json
 
 MOST_RECORD_BYTES = 100 * 1024 * 1024
 """Brokers accept no larger request by default (socket.request.max.bytes)."""
 STEP_BYTES = 1 << 18
-_BASE64 = "_base64"
-_FIELDS = {"key", f"key{_BASE64}", "value", f"value{_BASE64}", "headers", "partition", "timestamp"}
+_FIELDS = {"key", f"key{BASE64}", "value", f"value{BASE64}", "headers", "partition", "timestamp"}
 _IGNORED = {"topic", "offset", "timestamp_type", "key_schema_id", "value_schema_id"}
 """What `kafkacompat consume --json` also writes."""
 _MAX_PARTITION, _MAX_TIMESTAMP = 2**31 - 1, 2**63 - 1
@@ -125,15 +123,15 @@ def _make_record(fields: dict[str, Any], constant: NewRecord) -> NewRecord:
 
 def read_content(fields: dict[str, Any], name: str) -> bytes | None:
     """Return the bytes of a field: text, bytes in base64, or any other JSON as compact JSON. Raises ValueError."""
-    if name + _BASE64 in fields:
+    if name + BASE64 in fields:
         try:
-            return base64.b64decode(fields[name + _BASE64], validate=True)
+            return base64.b64decode(fields[name + BASE64], validate=True)
         except (TypeError, ValueError, binascii.Error):
-            raise ValueError(f"has {name}{_BASE64} that is no base64") from None
+            raise ValueError(f"has {name}{BASE64} that is no base64") from None
     value = fields.get(name)
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = value if isinstance(value, str) else format_json(value)
     try:
         return text.encode()
     except UnicodeEncodeError:

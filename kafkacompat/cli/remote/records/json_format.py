@@ -7,15 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.log_lines import CONTROLS
-from kafkacompat.cli.remote.records.decoding import format_json
+from kafkacompat.cli.remote.records.decoding import BASE64, format_json
 from kafkacompat.cli.remote.records.line_format import TIMESTAMP_KINDS
 
 if TYPE_CHECKING:
     from kafkacompat.cli.remote.records.decoding import Decode
     from kafkacompat.cli.remote.records.line_format import Format
 
-BASE64 = "_base64"
-"""Ends the name of a field whose bytes are no UTF-8."""
 _SHOWN = {code: f"\\u{code:04x}" for code in CONTROLS if code >= 0x7F}
 """Control characters that JSON leaves as they are, by what means the same in JSON."""
 

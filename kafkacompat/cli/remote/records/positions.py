@@ -77,12 +77,13 @@ def find_spans(
             raise RemoteError(f"the leader of partition {missing[0].partition} of {topic} returns no offset: try again")
         return {name.partition: offset for name, offset in offsets.items()}
 
-    ends, begins = look_up(LATEST), look_up(EARLIEST)
+    ends = look_up(LATEST)
     if start.kind is StartKind.LATEST:
         return {partition: Span(end, end) for partition, end in ends.items()}
     if start.kind is StartKind.TIMESTAMP:
         starts = look_up(start.number)
         return {part: Span(end if starts[part] == UNKNOWN else starts[part], end) for part, end in ends.items()}
+    begins = look_up(EARLIEST)
     return {part: Span(_find_start(start, begins[part], end), end) for part, end in ends.items()}
 
 

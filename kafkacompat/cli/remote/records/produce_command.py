@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from kafkacompat.cli.remote.completion import complete_topics
-from kafkacompat.cli.remote.options import Target, connection_options, parse_settings, require_topic_name, topic_option
+from kafkacompat.cli.remote.options import (
+    Target,
+    connection_options,
+    parse_pairs,
+    parse_settings,
+    require_topic_name,
+    topic_option,
+)
 
 
 @click.command()
@@ -93,5 +100,5 @@ def produce(
         paths = (Path(topic), *paths)
     chosen = require_topic_name(topic if named_topic is None else named_topic)
     given = parse_settings(properties, "--producer-property")
-    constant = parse_settings(headers, "--header")
+    constant = parse_pairs(headers, "--header")
     sys.exit(run(Target(bootstrap, command_config), chosen, paths=paths, properties=given, headers=constant, **options))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkacompat.cli.remote.records.failures import OptionError
-from kafkacompat.cli.remote.records.input_records import NewRecord, explain_header_name
+from kafkacompat.cli.remote.records.input_records import Headers, NewRecord, explain_header_name
 from kafkacompat.cli.remote.records.produce_run import STANDARD_INPUT, Delivery, Input, produce
 from kafkacompat.cli.remote.running import run_guarded
 
@@ -25,22 +25,22 @@ def run(
     key_separator: str | None,
     null_marker: str | None,
     key: str | None,
-    headers: Mapping[str, str],
+    headers: Sequence[tuple[str, str]],
     partition: int | None,
     compression: str,
     acks: str,
     properties: Mapping[str, str],
 ) -> int:
     """Check the options, and produce; returns the exit code."""
-    shared = [(name, encode_argument(value)) for name, value in headers.items()]
+    shared: Headers = [(name, encode_argument(value)) for name, value in headers]
     constant = NewRecord(
-        None, None if key is None else encode_argument(key), [*shared] or None, -1 if partition is None else partition
+        None, None if key is None else encode_argument(key), shared or None, -1 if partition is None else partition
     )
     source = Input(paths or (STANDARD_INPUT,), is_json, is_whole, key_separator, null_marker, constant)
 
     def work() -> int:
         _check_combinations(source)
-        _check_header_names(headers)
+        _check_header_names(shared)
         return produce(target, topic, source, Delivery(compression, acks), properties)
 
     return run_guarded(work)
@@ -51,8 +51,8 @@ def encode_argument(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _check_header_names(names: Iterable[str]) -> None:
-    for name in names:
+def _check_header_names(headers: Headers) -> None:
+    for name, _ in headers:
         if reason := explain_header_name(name):
             raise OptionError(f"--header {name!r} is not valid: the name {reason}")
 

@@ -37,7 +37,7 @@ from kafkacompat.cli.remote.records.input_records import (
     parse_lines,
     read_whole,
 )
-from kafkacompat.cli.remote.records.producing import Production
+from kafkacompat.cli.remote.records.producing import Production, Refusals
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -91,13 +91,13 @@ def produce(target: Target, topic: str, source: Input, delivery: Delivery, prope
             # Brokers older than 0.11 have no idempotent producers.
             settings["enable.idempotence"] &= cluster.find_version(InitProducerIdRequest) is not None
         settings |= properties
-        production = Production(topic)
+        refusals = Refusals()
         settings |= {
-            "on_delivery": production.count_delivery,
+            "on_delivery": refusals.count_delivery,
             "delivery.report.only.error": True,
             "error_cb": lambda _: None,
         }
-        production.attach(create_client(library.Producer, settings, "--producer-property"))
+        production = Production(create_client(library.Producer, settings, "--producer-property"), topic, refusals)
         with show_progress([stream for stream, _ in streams]) as step:
             ending = deliver(production, read_records(source, streams, step))
     return report(production, ending)
@@ -118,14 +118,14 @@ def deliver(production: Production, records: Iterator[NewRecord]) -> Ending:
         production.flush(limit_s, time.monotonic)
     except KeyboardInterrupt:
         # A second one ends the wait for acknowledgements.
-        return Ending(EXIT_INTERRUPTED)
+        return ending._replace(code=EXIT_INTERRUPTED)
     return ending
 
 
 def report(production: Production, ending: Ending) -> int:
     """Write what became of the records; returns the exit code."""
     output = Output(as_json=False)
-    for sentence in filter(None, (ending.problem, *production.sentences)):
+    for sentence in filter(None, (ending.problem, *production.refusals.sentences)):
         output.complain(sentence)
     output.report(summarise(production, is_interrupted=ending.code == EXIT_INTERRUPTED))
     return ending.code or (EXIT_REFUSED if production.refused or production.unknown else EXIT_DONE)

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafkacompat.cli.remote.records.failures import explain_error
+from kafkacompat.cli.remote.records.failures import ReasonCounts, explain_error
 from kafkacompat.cli.remote.records.input_records import NewRecord
 
 POLL_EVERY = 1000
 """Records between two polls for acknowledgements."""
 FULL_QUEUE_WAIT_S = 0.1
 FLUSH_SLICE_S = 0.2
-MOST_REASONS = 20
-OTHER_REASONS = "for other reasons"
 _DEFAULTS = list(NewRecord(None)[2:])
 
 
-class Production:
-    """One run: hands records over to librdkafka, and counts them.
+class Refusals(ReasonCounts):
+    """Counts refused records, by reason.
 
     librdkafka reports each record that is refused, by ``on_delivery``, and no other (``delivery.report.only.error``): a million
     reports of success would take longer than the records.
     """
 
-    def __init__(self, topic: str) -> None:
-        self._topic = topic
-        self._producer: Any = None
-        self.given = self.refused = 0
-        self.reasons: Counter[str] = Counter()
+    def count_delivery(self, error: Any, _: Any) -> None:
+        """Receive the outcome of a record: librdkafka's on_delivery."""
+        if error is not None:
+            self.count(explain_error(error))
 
-    def attach(self, producer: Any) -> None:
-        """Produce by this producer."""
+    @property
+    def sentences(self) -> list[str]:
+        """A sentence for each reason."""
+        return [
+            f"{count:,} record{'s were' if count != 1 else ' was'} refused: {reason}"
+            for reason, count in self.counts.most_common()
+        ]
+
+
+class Production:
+    """One run: hands records over to a producer, and counts them.
+
+    The producer refers to *refusals*, and nothing in it refers to this object: a cycle would leave its connections open.
+    """
+
+    def __init__(self, producer: Any, topic: str, refusals: Refusals) -> None:
         self._producer = producer
+        self._topic = topic
+        self.refusals = refusals
+        self.given = 0
+
+    @property
+    def refused(self) -> int:
+        """How many records are refused."""
+        return self.refusals.counts.total()
 
     @property
     def unknown(self) -> int:
@@ -44,18 +62,6 @@ class Production:
     def acknowledged(self) -> int:
         """How many records the brokers have acknowledged."""
         return self.given - self.refused - self.unknown
-
-    def count_delivery(self, error: Any, _: Any) -> None:
-        """Receive the outcome of a record: librdkafka's on_delivery."""
-        if error is not None:
-            self.refuse(explain_error(error))
-
-    def refuse(self, reason: str) -> None:
-        """Count a record that is refused; further reasons than MOST_REASONS are one."""
-        self.refused += 1
-        if reason not in self.reasons and len(self.reasons) >= MOST_REASONS:
-            reason = OTHER_REASONS
-        self.reasons[reason] += 1
 
     def produce(self, records: Iterable[NewRecord]) -> None:
         """Hand records over as the queue has room; one that librdkafka does not take is counted as refused."""
@@ -95,18 +101,10 @@ class Production:
         error = problem.args[0] if problem.args else None
         if not hasattr(error, "name"):
             raise problem
-        self.refuse(explain_error(error))
+        self.refusals.count(explain_error(error))
 
     def flush(self, limit_s: float | None, now_s: Callable[[], float]) -> None:
         """Wait until each record is acknowledged or refused, for *limit_s* at most; None waits as long as it takes."""
         end_s = None if limit_s is None else now_s() + limit_s
         while self._producer.flush(FLUSH_SLICE_S) and (end_s is None or now_s() < end_s):
             pass
-
-    @property
-    def sentences(self) -> list[str]:
-        """A sentence for each reason of refusals."""
-        return [
-            f"{count:,} record{'s were' if count != 1 else ' was'} refused: {reason}"
-            for reason, count in self.reasons.most_common()
-        ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkacompat.cli.remote.errors import RemoteError
-from kafkacompat.cli.remote.records.decoding import Decode, Decoded, Failures, load_json
+from kafkacompat.cli.remote.records.decoding import Decoded, Failures, load_json
 from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.config.java_properties import parse_properties
 from spark_integration.errors import PipelineError
@@ -112,8 +112,3 @@ _READERS: Mapping[str, Callable[[Schema], ReadValue]] = {
     "PROTOBUF": _make_protobuf_reader,
     "JSON": _make_json_reader,
 }
-
-
-def make_registry_decode(registry: SchemaRegistry, failures: Failures) -> Decode:
-    """Return the decoder of a registry."""
-    return RegistryDecoder(registry, failures).decode

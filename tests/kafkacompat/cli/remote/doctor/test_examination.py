@@ -294,6 +294,7 @@ def test_localhost_is_right_for_a_cluster_on_this_machine() -> None:
         ),
         ("produce", ErrorCode.NOT_LEADER_OR_FOLLOWER, {"produce": Outcome.FAILED}, "NOT_LEADER_OR_FOLLOWER"),
         ("fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {"consume": Outcome.FAILED}, "does not return the record"),
+        ("fetch", ErrorCode.KAFKA_STORAGE_ERROR, {"consume": Outcome.FAILED}, "does not return the record"),
         (
             "delete",
             ErrorCode.TOPIC_DELETION_DISABLED,
@@ -308,6 +309,8 @@ def test_steps_of_the_record_that_fail(step: str, code: ErrorCode, outcomes: dic
     bad = [verdict for verdict in examine_host(make_network(broker)) if verdict.outcome is not Outcome.OK]
     assert {verdict.stage: verdict.outcome for verdict in bad} == outcomes
     assert words in bad[0].text
+    if step in ("create", "produce", "fetch"):
+        assert bad[0].advice.startswith("give the user ") is (code == ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     assert bool(broker.deleted) is (step != "create")
 
 

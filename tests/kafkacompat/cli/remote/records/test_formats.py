@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafkacompat.cli.remote.records.consume_run import Presentation, make_format
-from kafkacompat.cli.remote.records.decoding import MOST_KINDS_OF_FAILURES, Failures
-from kafkacompat.cli.remote.records.failures import OptionError
+from kafkacompat.cli.remote.records.decoding import Failures
+from kafkacompat.cli.remote.records.failures import MOST_REASONS, OptionError
 from kafkacompat.cli.remote.records.input_records import NewRecord, make_json_parser
 from tests.kafkacompat.cli.remote.records.fake_client import FakeMessage
 
@@ -100,9 +100,9 @@ def test_json_values_are_decoded_and_others_are_counted() -> None:
 
 def test_many_kinds_of_failures_become_one() -> None:
     failures = Failures()
-    for number in range(MOST_KINDS_OF_FAILURES + 5):
+    for number in range(MOST_REASONS + 5):
         failures.count(f"reason {number}")
-    assert len(failures.counts) == MOST_KINDS_OF_FAILURES + 1
+    assert len(failures.counts) == MOST_REASONS + 1
     assert failures.sentences[0] == "5 keys or values could not be decoded: other reasons"
 
 

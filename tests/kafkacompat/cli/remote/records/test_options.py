@@ -127,6 +127,7 @@ def test_inputs(produced: list[Any], tmp_path: Path) -> None:
         (["--json", "--key-separator", ":"], "--json reads all fields from the line"),
         (["--whole", "--null-marker", "x"], "--whole reads no lines"),
         (["--acks", "2"], "'2' is not one of"),
+        (["--header", "a"], "--header a is not of the form NAME=VALUE"),
         (["no-such-file"], "does not exist"),
     ],
 )
@@ -142,6 +143,12 @@ def test_a_header_that_librdkafka_cannot_send(produced: list[Any], name: str, re
     result = invoke("produce", "t", "--header", f"{name}=x")
     assert (result.exit_code, produced) == (2, [])
     assert reason in result.stderr
+
+
+def test_headers_keep_their_spaces_and_may_share_a_name(produced: list[Any]) -> None:
+    invoke("produce", "t", "--header", "a= 1 ", "--header", "a=2", "--header", "b=")
+    ((_, _, source, _, _),) = produced
+    assert source.constant.headers == [("a", b" 1 "), ("a", b"2"), ("b", b"")]
 
 
 def test_arguments_may_be_bytes_that_are_no_utf_8(produced: list[Any]) -> None:

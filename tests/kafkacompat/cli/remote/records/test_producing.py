@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 
+from kafkacompat.cli.remote.options import Target
+from kafkacompat.cli.remote.records import produce_run
 from kafkacompat.cli.remote.records.input_records import InputError, NewRecord
-from kafkacompat.cli.remote.records.produce_run import deliver, report
-from kafkacompat.cli.remote.records.producing import MOST_REASONS, OTHER_REASONS, Production
+from kafkacompat.cli.remote.records.produce_run import Delivery, Input, deliver, report
+from kafkacompat.cli.remote.records.producing import Production, Refusals
 from tests.kafkacompat.cli.remote.records.fake_client import FakeProducer
 
 
 def make_production(outcomes: dict[bytes, int] | None = None, **options: Any) -> tuple[Production, FakeProducer]:
-    production = Production("t")
-    producer = FakeProducer(production.count_delivery, outcomes=outcomes or {}, **options)
-    production.attach(producer)
-    return production, producer
+    refusals = Refusals()
+    producer = FakeProducer(refusals.count_delivery, outcomes=outcomes or {}, **options)
+    return Production(producer, "t", refusals), producer
 
 
 def finish(production: Production, records: Iterator[NewRecord]) -> int:
@@ -49,12 +55,26 @@ def test_each_reason_of_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[
     ]
 
 
-def test_many_reasons_become_one() -> None:
-    production, _ = make_production()
-    for number in range(MOST_REASONS + 5):
-        production.refuse(f"reason {number}")
-    assert len(production.reasons) == MOST_REASONS + 1
-    assert production.reasons[OTHER_REASONS] == 5
+def test_the_producer_ends_with_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cycle of references would leave the connections of librdkafka open until Python's next collection."""
+    producers: list[weakref.ref[FakeProducer]] = []
+
+    def create_client(_: Any, settings: dict[str, Any], __: str) -> FakeProducer:
+        producer = FakeProducer(settings["on_delivery"], outcomes={})
+        producers.append(weakref.ref(producer))
+        return producer
+
+    (tmp_path / "lines").write_text("1\n2\n")
+    monkeypatch.setattr(produce_run, "create_client", create_client)
+    monkeypatch.setattr(produce_run, "require_topic", lambda *_: None)
+    cluster = SimpleNamespace(find_version=lambda _: None)
+    monkeypatch.setattr(produce_run, "connect_cluster", lambda _: nullcontext(cluster))
+    gc.disable()
+    try:
+        assert produce_run.produce(Target("kafka:9092"), "t", Input([tmp_path / "lines"]), Delivery(), {}) == 0
+        assert [reference() for reference in producers] == [None]
+    finally:
+        gc.enable()
 
 
 def test_a_bad_line_ends_the_run_after_the_lines_before(capsys: pytest.CaptureFixture[str]) -> None:
