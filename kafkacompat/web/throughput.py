@@ -40,7 +40,11 @@ class Rates(NamedTuple):
 
     def plus(self, other: Rates) -> Rates:
         """Return the sum."""
-        return Rates(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Rates(
+            self.records_in + other.records_in,
+            self.bytes_in + other.bytes_in,
+            self.bytes_out + other.bytes_out,
+        )
 
 
 class Histories:
@@ -157,7 +161,9 @@ class Throughput:
         if before_s is not None and begun_s > before_s:
             seconds = begun_s - before_s
             topics = {
-                topic: Rates(*(count / seconds for count in counts)) for topic, counts in growth.items() if any(counts)
+                topic: Rates(records_in / seconds, bytes_in / seconds, bytes_out / seconds)
+                for topic, (records_in, bytes_in, bytes_out) in growth.items()
+                if records_in or bytes_in or bytes_out
             }
             self._add_point(topics)
 
