@@ -15,6 +15,8 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.partitions.directories import Directory
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -23,7 +25,7 @@ from kafkacompat.wire.apis.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 Wanted = Mapping[str, frozenset[int]]
 
@@ -60,26 +62,42 @@ async def _describe_topics(
     directory: Directory, wanted: Wanted | None, services: Services
 ) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    async for topic, partition in yield_in_turns(services.clock, _describe_partitions(directory, services)):
-        if wanted is None or partition.partition_index in wanted.get(topic, ()):
+    described = _describe_partitions(directory, wanted, services.replica_manager)
+    async for item in yield_in_turns(services.clock, described):
+        if item is not None:
+            topic, partition = item
             topics.setdefault(topic, []).append(partition)
     return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
 
 
-def _describe_partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
-    replicas = services.replica_manager
-    for home, logs in replicas.logs_by_directory():
-        if home is directory:
-            for log in logs:
-                yield log.topic, DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes)
+def _describe_partitions(
+    directory: Directory, wanted: Wanted | None, replicas: ReplicaManager
+) -> Iterator[tuple[str, DescribeLogDirsPartition] | None]:
+    """Yield the requested partitions in a directory, and None for each other one, so that each step is short."""
+    for partition in list(replicas) if wanted is None else _find_partitions(wanted, replicas):
+        if partition is None or replicas.directories.find_home((partition.topic, partition.index)) is not directory:
+            yield None
+            continue
+        size_bytes = partition.log.size_bytes
+        yield partition.topic, DescribeLogDirsPartition(partition_index=partition.index, partition_size=size_bytes)
     for move in list(replicas.moves):
-        if move.target is directory:
+        topic, index = move.partition.topic, move.partition.index
+        if move.target is directory and (wanted is None or index in wanted.get(topic, ())):
             yield (
-                move.partition.topic,
+                topic,
                 DescribeLogDirsPartition(
-                    partition_index=move.partition.index,
+                    partition_index=index,
                     partition_size=move.copy.size_bytes,
                     offset_lag=move.offset_lag,
                     is_future_key=True,
                 ),
             )
+
+
+def _find_partitions(wanted: Wanted, replicas: ReplicaManager) -> Iterator[Partition | None]:
+    for topic, indexes in wanted.items():
+        for index in indexes:
+            try:
+                yield replicas.find(topic, index)
+            except KafkaError:
+                yield None

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.web.errors import explain
 from kafkacompat.web.figures import parse_time
-from kafkacompat.web.pages import NAME
+from kafkacompat.web.pages import NAME, make_pattern
 from kafkacompat.web.rendering import build_link
 from kafkacompat.web.topics import EARLIEST, LATEST, PartitionState, describe_topic, find_offsets
 from kafkacompat.web.visits import Visit
@@ -124,8 +124,10 @@ REFUSALS: Mapping[int, str] = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has members: stop its clients first",
     ErrorCode.ILLEGAL_GENERATION: "the group has members: stop its clients first",
     ErrorCode.STALE_MEMBER_EPOCH: "the group has members: stop its clients first",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "you are not allowed to commit offsets of this topic",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "you are not allowed to commit offsets of this group",
 }
-"""What an error code means for a commit of somebody who is no member."""
+"""What an error code means for a commit by a client that is no member."""
 
 
 def _check(code: int, message: str | None, subject: str) -> None:
@@ -146,7 +148,7 @@ ACTIONS: Mapping[tuple[str, ...], Act] = {
 
 def find_action(path: tuple[str, ...]) -> Act:
     """Return the function of a path; raises HttpError."""
-    act = ACTIONS.get((path[0], NAME, *path[2:]) if len(path) > 1 and path[1] else path)
+    act = ACTIONS.get(make_pattern(path))
     if act is None:
         raise HttpError(405, "this page is read by GET")
     return act

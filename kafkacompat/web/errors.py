@@ -31,5 +31,5 @@ def check(code: int, subject: str) -> None:
 def explain(code: int, subject: str) -> tuple[int, str]:
     """Return the HTTP status and the sentence of an error code."""
     known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.UNKNOWN_SERVER_ERROR
-    status, sentence = SENTENCES.get(known, (500, "{} cannot be shown: " + known.name))
+    status, sentence = SENTENCES.get(known, (500, "the broker reports " + known.name + " for {}"))
     return status, sentence.replace("{}", subject)

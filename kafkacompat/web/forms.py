@@ -11,7 +11,6 @@ from twisted.web.server import Request
 from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.monitoring.administration.pages import read_query
 from kafkacompat.web.rendering import build_link
-from kafkacompat.web.sessions import COOKIE
 
 MAX_FORM_BYTES = 8 * 1024
 MAX_FIELDS = 10
@@ -48,9 +47,9 @@ def check_same_origin(request: Request) -> None:
         raise HttpError(403, "the form comes from another site")
 
 
-def read_cookie(request: Request) -> str:
-    """Return the cookie of a session; "" if there is none."""
-    return (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
+def read_cookie(request: Request, name: str) -> str:
+    """Return the value of a cookie; "" if there is none."""
+    return (request.getCookie(name.encode()) or b"").decode("ascii", "replace")
 
 
 def read_form(request: Any) -> dict[str, str]:

@@ -121,8 +121,13 @@ async def _add_summary(requests: InternalRequests, group: GroupState, node_id: i
         return
     if len(offsets) <= MAX_LAG_PARTITIONS:
         await _add_ends(requests, offsets, node_id)
-        lags = [offset.lag for offset in offsets]
-        group.lag = sum(lag for lag in lags if lag is not None) if None not in lags else None
+        group.lag = add_up_lag(offsets)
+
+
+def add_up_lag(offsets: list[CommittedOffset]) -> int | None:
+    """Return the lag of all partitions together; None if that of one is not known."""
+    lags = [offset.lag for offset in offsets]
+    return sum(lag for lag in lags if lag is not None) if None not in lags else None
 
 
 async def describe_group(requests: InternalRequests, group_id: str, number: int, node_id: int) -> GroupDetails:
@@ -134,8 +139,7 @@ async def describe_group(requests: InternalRequests, group_id: str, number: int,
         details.notes.append(f"offsets {number * OFFSETS_A_PAGE + 1} and following of {len(offsets)} are shown")
     details.offsets = offsets[number * OFFSETS_A_PAGE : (number + 1) * OFFSETS_A_PAGE]
     details.notes += await _add_ends(requests, details.offsets, node_id)
-    lags = [offset.lag for offset in details.offsets]
-    group.lag = sum(lag for lag in lags if lag is not None)
+    group.lag = add_up_lag(details.offsets)
     if group.members is not None and group.members > MAX_MEMBERS:
         details.notes.append(f"{MAX_MEMBERS} of {group.members} members are shown")
     return details

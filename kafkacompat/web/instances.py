@@ -45,23 +45,20 @@ async def list_instances(requests: InternalRequests, describe_usage: DescribeUsa
     try:
         names = sorted(await requests.list_names())
     except HttpError as problem:
-        raise HttpError(problem.status, "you are not allowed to see the instances") from None
+        if problem.status == 403:
+            raise HttpError(403, "you are not allowed to see the instances") from None
+        raise
     described = await requests.describe(names[:MAX_INSTANCES])
-    states = [
-        make_state(Instance(name, given), describe_usage)
-        for name, given in described.items()
-        if is_readable(name, given)
-    ]
-    return states, len(names)
+    shown = filter(None, (_read_instance(name, given) for name, given in described.items()))
+    return [make_state(instance, describe_usage) for instance in shown], len(names)
 
 
-def is_readable(name: str, given: Mapping[str, str]) -> bool:
-    """Return whether the properties of an instance can be read."""
+def _read_instance(name: str, given: Mapping[str, str]) -> Instance | None:
+    """Return an instance; None for one whose properties are not valid."""
     try:
-        Instance(name, given)
+        return Instance(name, given)
     except ConfigError:
-        return False
-    return True
+        return None
 
 
 def make_state(instance: Instance, describe_usage: DescribeUsage) -> InstanceState:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.web.errors import explain
-from kafkacompat.web.topics import PartitionState, find_offsets
+from kafkacompat.web.topics import PartitionState, add_offsets, find_offsets
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.batch_header import BatchHeader, read_header, split_batches
 from kafkacompat.wire.batch_records import Record, read_records
@@ -145,6 +145,7 @@ class MessageReader:
                 f"only the first {MAX_PARTITIONS} partitions are read: choose a partition to read another"
             )
             here = here[:MAX_PARTITIONS]
+        await add_offsets(self._requests, here, self._node_id)
         positions = await self._find_positions(here, selection)
         messages: list[Message] = []
         reads: list[PartitionRead] = []

@@ -64,7 +64,7 @@ async def _read_live(visit: Visit, topic: str, may_describe: bool) -> dict[str, 
     elif may_describe:
         history = throughput.read_all()
         rates = throughput.list_busy_topics().items()
-        busy = sorted(rates, key=lambda item: item[1].bytes_in + item[1].bytes_out, reverse=True)[:BUSY_TOPICS]
+        busy = sorted(rates, key=lambda item: item[1].bytes_moved, reverse=True)[:BUSY_TOPICS]
     else:
         return {"plots": [], "busy": [], "live": "", "step_s": STEP_S}
     return {
@@ -79,8 +79,8 @@ async def show_topics(visit: Visit) -> Page:
     """A page of topics."""
     search, after = visit.text("search"), visit.text("after")
     page = await topics.list_topics(visit.requests, search, after)
-    busy = visit.services.throughput.list_busy_topics()
-    rates = {topic.name: busy.get(visit.find_physical_topic(topic.name), Rates()) for topic in page.topics}
+    find_rates = visit.services.throughput.find_topic_rates
+    rates = {topic.name: find_rates(visit.find_physical_topic(topic.name)) for topic in page.topics}
     values = {"page": page, "search": search, "after": after, "rates": rates}
     return Page("topics.html", "topics", "Topics", values)
 
@@ -140,7 +140,6 @@ async def show_messages(visit: Visit) -> Page:
         raise HttpError(404, f"the topic {name} has no partition {index}")
     if index is None and selection.offset is not None:
         raise HttpError(400, "an offset needs a partition: choose one")
-    await topics.add_offsets(visit.requests, partitions[: topics.PARTITIONS_A_PAGE], visit.services.node_id)
     reader = MessageReader(visit.requests, visit.services.run, name, visit.services.node_id)
     page = await reader.read(partitions, selection)
     most_bytes = MESSAGE_BYTES if selection.size == 1 else LIST_BYTES
@@ -290,9 +289,14 @@ PAGES: Mapping[tuple[str, ...], Show] = {
 """By the parts of the path below /ui; the second one is a name."""
 
 
+def make_pattern(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path with `NAME` for its name, as in the tables of pages and of actions."""
+    return (path[0], NAME, *path[2:]) if len(path) > 1 else path
+
+
 def find_page(path: tuple[str, ...]) -> Show:
     """Return the function of a path; raises HttpError."""
-    show = PAGES.get((path[0], NAME, *path[2:]) if len(path) > 1 and path[1] else path)
+    show = PAGES.get(make_pattern(path))
     if show is None:
         raise HttpError(404, "there is no such page")
     return show

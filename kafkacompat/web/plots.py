@@ -16,10 +16,9 @@ MIN_POINTS = 25
 
 
 class Line(NamedTuple):
-    """One line: ``style`` names its class, ``points`` and ``area`` are in the units of the plot."""
+    """One line: ``label`` names its class, too; ``points`` and ``area`` are in the units of the plot."""
 
     label: str
-    style: str
     latest: str
     points: str
     area: str
@@ -42,29 +41,29 @@ def make_plots(history: Sequence[Rates]) -> list[Plot]:
         _make_plot(
             "Bytes per second",
             {
-                "in": ("in", [rates.bytes_in for rates in history]),
-                "out": ("out", [rates.bytes_out for rates in history]),
+                "in": [rates.bytes_in for rates in history],
+                "out": [rates.bytes_out for rates in history],
             },
             lambda value: f"{format_bytes(value)}/s",
         ),
         _make_plot(
             "Records per second",
-            {"in": ("in", [rates.records_in for rates in history])},
+            {"in": [rates.records_in for rates in history]},
             lambda value: f"{format_number(value)}/s",
         ),
     ]
 
 
-def _make_plot(title: str, values: dict[str, tuple[str, list[float]]], show: Callable[[float], str]) -> Plot:
-    top = find_top(max((max(line, default=0.0) for _, line in values.values()), default=0.0))
+def _make_plot(title: str, values: dict[str, list[float]], show: Callable[[float], str]) -> Plot:
+    top = find_top(max(max(line, default=0.0) for line in values.values()))
     lines = []
-    for label, (style, line) in values.items():
+    for label, line in values.items():
         points = [(x, HEIGHT - HEIGHT * value / top) for x, value in zip(_place(len(line)), line, strict=True)]
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         area = f"{points[0][0]:.1f},{HEIGHT} {joined} {points[-1][0]:.1f},{HEIGHT}" if points else ""
-        lines.append(Line(label, style, show(line[-1] if line else 0.0), joined, area))
+        lines.append(Line(label, show(line[-1]) if line else "–", joined, area))
     grid = [(HEIGHT * number / GRID_LINES, show(top - top * number / GRID_LINES)) for number in range(GRID_LINES)]
-    count = max((len(line) for _, line in values.values()), default=0)
+    count = max(len(line) for line in values.values())
     return Plot(title, lines, grid, _format_span((max(count, MIN_POINTS) - 1) * STEP_S))
 
 

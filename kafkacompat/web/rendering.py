@@ -30,10 +30,25 @@ class StaticFiles:
         self.version = hashlib.sha256(b"".join(self.contents.values())).hexdigest()[:12]
 
 
+ESCAPE = "~"
+"""Comes before a part of a path that a browser would change, and before each part that begins with it."""
+
+
+def read_part(part: str) -> str:
+    """Return the name that `build_link` wrote as a part of a path."""
+    return part.removeprefix(ESCAPE)
+
+
+def _write_part(part: str) -> str:
+    # Browsers resolve "." and "..", encoded or not, and some proxies merge slashes.
+    is_escaped = part in ("", ".", "..") or part.startswith(ESCAPE)
+    return quote(ESCAPE + part if is_escaped else part, safe="", errors="replace")
+
+
 def build_link(path: tuple[str, ...], **query: object) -> str:
     """Return the address of a page below /ui; values that are None or "" are left out of the query."""
     text = urlencode({name: str(value) for name, value in query.items() if value is not None and value != ""})
-    return "/".join(("/ui", *(quote(part, safe="", errors="replace") for part in path))) + (f"?{text}" if text else "")
+    return "/".join(("/ui", *map(_write_part, path))) + (f"?{text}" if text else "")
 
 
 class Renderer:

@@ -18,6 +18,7 @@ LIFETIME_S = 8 * 3600
 MAX_SESSIONS = 1000
 ID_BYTES = 16
 COOKIE = "kafkacompat_ui"
+"""The name of the cookie, before the id of the broker."""
 
 
 class Session(NamedTuple):

@@ -9,20 +9,19 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Request
+from twisted.web.server import Request
 
 from kafkacompat.monitoring.administration.answers import HttpError
-from kafkacompat.monitoring.administration.pages import read_query
+from kafkacompat.monitoring.administration.pages import read_query, write_later
 from kafkacompat.monitoring.administration.requests import InternalRequests
 from kafkacompat.monitoring.http import BROKEN
 from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.server.instance_connections import GONE
 from kafkacompat.web.actions import find_action
 from kafkacompat.web.forms import check_host, check_same_origin, check_target, read_cookie, read_form, read_target
 from kafkacompat.web.pages import find_page
-from kafkacompat.web.rendering import STATIC_TYPES, Renderer, StaticFiles, build_link
+from kafkacompat.web.rendering import STATIC_TYPES, Renderer, StaticFiles, build_link, read_part
 from kafkacompat.web.sessions import COOKIE, LIFETIME_S, Sessions
 from kafkacompat.web.text import reveal_hidden
 from kafkacompat.web.visits import User, Visit, WebServices
@@ -31,6 +30,8 @@ from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from twisted.python.failure import Failure
 
     from kafkacompat.tenancy.tenant_view import TenantView
 
@@ -85,24 +86,18 @@ class WebPage(Resource):
         super().__init__()
         self._services = services
         self._sessions = Sessions(services.clock, services.rng.randbytes)
+        # Browsers send the cookies of a host to all its ports: the brokers of a cluster may share the host.
+        self._cookie_name = f"{COOKIE}_{services.node_id}"
         self._static = StaticFiles()
         self._renderer = Renderer(self._static)
 
     def render(self, request: Request) -> Any:
         """Twisted: answer, once the broker has."""
-        gone: list[Any] = []
-        request.notifyFinish().addErrback(gone.append)
-
-        def finish(outcome: Reply | Failure) -> None:
-            if not gone:
-                _write(request, self._explain(outcome) if isinstance(outcome, Failure) else outcome)
-
-        Deferred.fromCoroutine(self._answer(request)).addBoth(finish)
-        return NOT_DONE_YET
+        return write_later(request, self._answer(request), self._explain, _write)
 
     async def _answer(self, request: Request) -> Reply:
-        path = tuple(part.decode("utf-8", "replace") for part in request.postpath or ())
-        path = path[:-1] if path[-1:] == ("",) else path
+        parts = [part.decode("utf-8", "replace") for part in request.postpath or ()]
+        path = tuple(map(read_part, parts[:-1] if parts[-1:] == [""] else parts))
         if request.method not in (b"GET", b"HEAD", b"POST"):
             raise HttpError(405, "this page is read by GET")
         if path[:1] == (STATIC,):
@@ -127,15 +122,24 @@ class WebPage(Resource):
 
     async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
         visit = self._begin_visit(request, path, user)
-        common = self._list_common_values(user)
         try:
             page = await find_page(path)(visit)
         except (HttpError, KafkaError) as problem:
-            status = problem.status if isinstance(problem, HttpError) else 400
-            section = path[0] if path else ""
-            return self._render(status, "error.html", status=status, sentence=str(problem), section=section, **common)
-        values = {**common, "title": page.title, "section": page.section, **page.values}
+            return self._show_problem(problem, visit)
+        values = {
+            **self._list_common_values(user),
+            "title": page.title,
+            "section": page.section,
+            **page.values,
+        }
         return Reply(200, await self._services.run(self._renderer.render, page.template, values))
+
+    def _show_problem(self, problem: HttpError | KafkaError, visit: Visit) -> Reply:
+        """Show an error of a page or a form to its user."""
+        status = problem.status if isinstance(problem, HttpError) else 400
+        section = visit.path[0] if visit.path else ""
+        common = self._list_common_values(visit.user)
+        return self._render(status, "error.html", status=status, sentence=str(problem), section=section, **common)
 
     def _list_common_values(self, user: User | None) -> dict[str, Any]:
         tenant = None if user is None else user.tenant
@@ -162,7 +166,7 @@ class WebPage(Resource):
         access = self._services.access
         if access is None:
             return User(ANONYMOUS, None, "")
-        cookie = read_cookie(request)
+        cookie = self._read_cookie(request)
         session = self._sessions.find(cookie)
         if session is None:
             return None
@@ -178,13 +182,15 @@ class WebPage(Resource):
         return User(principal, tenant, cookie)
 
     def _find_tenant(self, principal: Principal, host: str) -> TenantView | None:
-        """Return the instance of a user, None for one of the cluster; raises HttpError 403 if the instance refuses the address."""
+        """Return the instance of a user, None for one of the cluster; raises HttpError 403 if the instance refuses."""
         view = self._services.instances.find_owner(entities.USER, principal.name)
         if view is None:
             return None
         whitelist = view.instance.whitelist
-        if not view.instance.is_active or (whitelist is not None and host not in whitelist):
-            raise HttpError(403, "the instance does not serve this address")
+        if not view.instance.is_active:
+            raise HttpError(403, GONE)
+        if whitelist is not None and host not in whitelist:
+            raise HttpError(403, f"the address {host} is not in the whitelist of the instance {view.name}")
         return view
 
     async def _accept_form(self, request: Request, path: tuple[str, ...]) -> Reply:
@@ -192,12 +198,14 @@ class WebPage(Resource):
         fields = read_form(request)
         if path == (LOGIN,) and self._services.access is not None:
             return await self._log_in(request, fields)
-        if not self._sessions.is_form_token(read_cookie(request), fields.get("token", "")):
+        if not self._sessions.is_form_token(self._read_cookie(request), fields.get("token", "")):
             raise HttpError(403, "the form is not of this session: load the page again")
         if path == (LOGOUT,):
             return self._log_out(request)
         user = await self._find_user(request)
-        if user is None or not self._services.is_writable:
+        if user is None:
+            raise HttpError(403, "the session has ended: log in, and send the form again")
+        if not self._services.is_writable:
             raise HttpError(405, "this page is read by GET")
         return await self._carry_out(request, path, user, fields)
 
@@ -205,8 +213,8 @@ class WebPage(Resource):
         visit = self._begin_visit(request, path, user)
         try:
             location = await find_action(path)(visit, fields)
-        except KafkaError as problem:
-            raise HttpError(400, str(problem)) from None
+        except (HttpError, KafkaError) as problem:
+            return self._show_problem(problem, visit)
         host = request.getClientAddress().host
         log.info("%s by %s from %s over the web page", "/".join(map(reveal_hidden, path)), user.shown, host)
         return Reply(303, location=location)
@@ -221,7 +229,7 @@ class WebPage(Resource):
         except HttpError as problem:
             return self._show_login(str(problem), fields.get("to", ""), problem.status)
         log.info("%s has logged in to the web page from %s", User(login.principal, None, "").shown, host)
-        self._sessions.end(read_cookie(request))
+        self._sessions.end(self._read_cookie(request))
         return Reply(
             303,
             location=check_target(fields.get("to", "")),
@@ -239,13 +247,17 @@ class WebPage(Resource):
             return "\0"
 
     def _log_out(self, request: Request) -> Reply:
-        self._sessions.end(read_cookie(request))
+        self._sessions.end(self._read_cookie(request))
         return Reply(303, location=build_link((LOGIN,)), cookie=self._make_cookie(request, "", age_s=0))
+
+    def _read_cookie(self, request: Request) -> str:
+        # Without a login there are no sessions: a cookie is that of another broker on this host.
+        return "" if self._services.access is None else read_cookie(request, self._cookie_name)
 
     def _make_cookie(self, request: Request, value: str, age_s: int = LIFETIME_S) -> str:
         # A proxy that adds TLS says so; the cookie then never travels without it.
         secure = "; Secure" if request.getHeader("x-forwarded-proto") == "https" else ""
-        return f"{COOKIE}={value}; Path=/ui; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+        return f"{self._cookie_name}={value}; Path=/ui; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
 
     def _show_login(self, sentence: str, target: str, status: int = 200) -> Reply:
         if self._services.access is None:

@@ -52,7 +52,7 @@ def show_bytes(data: bytes | None, most_bytes: int = LIST_BYTES) -> ShownBytes:
         return ShownBytes("hex", len(data), shown[:40].hex(" "), dump_hex(shown), len(shown) < len(data))
     pretty = format_json(text) if len(part) == len(data) else None
     full = reveal_hidden(text if pretty is None else pretty)
-    line = reveal_hidden(" ".join(text.split())) if len(text) < most_bytes else reveal_hidden(text)
+    line = reveal_hidden(" ".join(text[:LIST_BYTES].split()))
     preview = line[:PREVIEW_CHARACTERS] + "…" * (len(line) > PREVIEW_CHARACTERS)
     is_whole = preview == full
     form = "text" if pretty is None else "json"

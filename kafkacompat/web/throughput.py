@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -22,7 +23,7 @@ STEP_S = 5.0
 POINTS = 120
 RECENT_POINTS = 6
 MAX_HISTORIES = 200
-"""Topics, and instances, that have a history: those with the latest traffic."""
+"""Topics, and instances, that have a history: those with the latest traffic, and of those the busiest."""
 
 
 class Rates(NamedTuple):
@@ -32,9 +33,18 @@ class Rates(NamedTuple):
     bytes_in: float = 0.0
     bytes_out: float = 0.0
 
+    @property
+    def bytes_moved(self) -> float:
+        """Bytes in both directions."""
+        return self.bytes_in + self.bytes_out
+
     def plus(self, other: Rates) -> Rates:
         """Return the sum."""
-        return Rates(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Rates(
+            self.records_in + other.records_in,
+            self.bytes_in + other.bytes_in,
+            self.bytes_out + other.bytes_out,
+        )
 
 
 class Histories:
@@ -42,27 +52,34 @@ class Histories:
 
     def __init__(self) -> None:
         self._by_name: dict[str, deque[Rates]] = {}
-        self._steps = 0
+        self._known_steps = 0
+        """The last steps in which a name without a history had no traffic."""
 
     def add(self, rates: dict[str, Rates]) -> None:
         """Add a step: names that are not in *rates* had no traffic. Histories without any traffic go."""
+        has_room = len(rates) <= MAX_HISTORIES
+        busiest = rates
+        if not has_room:
+            busiest = dict(nlargest(MAX_HISTORIES, rates.items(), key=lambda item: item[1].bytes_moved))
+            self._known_steps = 0
         for name, history in list(self._by_name.items()):
-            if name in rates:
+            if name in busiest:
                 # Those with the latest traffic are the last ones.
                 self._by_name[name] = self._by_name.pop(name)
             history.append(rates.get(name, Rates()))
             if not any(map(any, history)):
                 del self._by_name[name]
-        for name in rates.keys() - self._by_name.keys():
+        idle = [Rates()] * min(self._known_steps, POINTS - 1)
+        for name in [name for name in busiest if name not in self._by_name]:
             if len(self._by_name) >= MAX_HISTORIES:
                 del self._by_name[next(iter(self._by_name))]
-            self._by_name[name] = deque([Rates()] * min(self._steps, POINTS - 1) + [rates[name]], POINTS)
-        self._steps += 1
+            self._by_name[name] = deque([*idle, rates[name]], POINTS)
+        self._known_steps += has_room
 
     def read(self, name: str) -> Sequence[Rates]:
-        """Return the rates of a name, the oldest first."""
+        """Return the rates of a name, the oldest first; none if they are not known."""
         history = self._by_name.get(name)
-        return tuple(history) if history is not None else (Rates(),) * min(self._steps, POINTS)
+        return tuple(history) if history is not None else (Rates(),) * min(self._known_steps, POINTS)
 
     def list_recent(self) -> dict[str, Rates]:
         """Return the mean rates of the last `RECENT_POINTS` by name, without those that have no traffic."""
@@ -119,6 +136,11 @@ class Throughput:
         """Return the mean rates of the last `RECENT_POINTS` of topics with traffic, by their physical names."""
         return self._topics.list_recent()
 
+    def find_topic_rates(self, physical: str) -> Rates | None:
+        """Return the mean rates of the last `RECENT_POINTS` of a topic; None if they are not known."""
+        recent = self.read_topic(physical)[-RECENT_POINTS:]
+        return find_mean(recent) if recent else None
+
     def _begin_pass(self) -> None:
         Deferred.fromCoroutine(self.measure()).addBoth(self._schedule)
 
@@ -139,7 +161,9 @@ class Throughput:
         if before_s is not None and begun_s > before_s:
             seconds = begun_s - before_s
             topics = {
-                topic: Rates(*(count / seconds for count in counts)) for topic, counts in growth.items() if any(counts)
+                topic: Rates(records_in / seconds, bytes_in / seconds, bytes_out / seconds)
+                for topic, (records_in, bytes_in, bytes_out) in growth.items()
+                if records_in or bytes_in or bytes_out
             }
             self._add_point(topics)
 

@@ -104,10 +104,10 @@ async def scan_topics(requests: InternalRequests, after: str = "") -> AsyncItera
         request = DescribeTopicPartitionsRequest(response_partition_limit=SCANNED_A_TURN, cursor=cursor)
         response = await requests.send(request)
         for topic in response.topics:
-            if topic.error_code or topic.name is None or (topic.name == after and after):
+            if topic.error_code or topic.name is None or topic.name == after:
                 continue
             if pending is not None and pending.name == topic.name:
-                pending.partitions += map(_read_partition, [topic.name] * len(topic.partitions), topic.partitions)
+                pending.partitions += _read_topic(topic).partitions
                 continue
             if pending is not None:
                 yield pending

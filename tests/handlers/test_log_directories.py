@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.partitions.directories import Directory, PartitionName
 from kafkacompat.wire.apis.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -78,6 +79,20 @@ def test_only_requested_partitions_are_described(node: DataNode) -> None:
     assert not find_partitions(node, t=[])
     answer = node.ask(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse, 5)
     assert [each.topics for each in answer.results] == [[], []]
+
+
+def test_a_request_for_one_partition_passes_over_no_other(node: DataNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[PartitionName] = set()
+    directories = node.node.replicas.directories
+    find_home = directories.find_home
+
+    def note_and_find(name: PartitionName) -> Directory | None:
+        asked.add(name)
+        return find_home(name)
+
+    monkeypatch.setattr(directories, "find_home", note_and_find)
+    assert find_partitions(node, t=[1]).keys() == {("t", 1)}
+    assert asked == {("t", 1)}
 
 
 def test_a_failed_directory_is_described_with_its_error(node: DataNode) -> None:

@@ -41,7 +41,6 @@ FAULT = "/v1/test/faults/{id}"
 MAX_BODY_BYTES = 64 * 1024
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)")
-_MAX_SEED = 1 << 63
 
 
 class Controls(NamedTuple):

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 512 * 1024
 """The largest body: a whitelist may have ten thousand networks."""
 NOT_FOUND = "there is no such path: see /docs"
+Reply = TypeVar("Reply")
 
 
 class ApiPage(Resource):
@@ -76,12 +77,22 @@ class ApiPage(Resource):
 
 def answer_later(request: Request, answering: Coroutine[Deferred[Any], Any, Answer]) -> int:
     """Answer a request in JSON once *answering* has the answer; an HttpError is one, and a failure is logged."""
+    return write_later(request, answering, _explain, _write)
+
+
+def write_later(
+    request: Request,
+    answering: Coroutine[Deferred[Any], Any, Reply],
+    explain: Callable[[Failure], Reply],
+    write: Callable[[Request, Reply], None],
+) -> int:
+    """Write the reply of *answering*, or that of *explain* to its failure, unless the client has gone."""
     gone: list[Any] = []
     request.notifyFinish().addErrback(gone.append)
 
-    def finish(outcome: Answer | Failure) -> None:
+    def finish(outcome: Reply | Failure) -> None:
         if not gone:
-            _write(request, _explain(outcome) if isinstance(outcome, Failure) else outcome)
+            write(request, explain(outcome) if isinstance(outcome, Failure) else outcome)
 
     Deferred.fromCoroutine(answering).addBoth(finish)
     return NOT_DONE_YET

@@ -278,7 +278,8 @@ def test_an_instance_whose_whitelist_lacks_the_address_is_closed(visitor: Visito
         Content_Type="application/json",
     )
     assert answer.status == 200
-    assert visitor.get("/ui").status == 403
+    answer = visitor.get("/ui")
+    assert answer.status == 403 and "192.168.1.1 is not in the whitelist of the instance shop" in answer.body
     assert visitor.log_in("shop.bob", PASSWORD).status == 403
 
 

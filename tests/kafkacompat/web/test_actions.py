@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafkacompat.web.test_access import make_instance
+from kafkacompat.security.acls.model import AclOperation
+from tests.kafkacompat.web.test_access import allow, make_instance
 from tests.kafkacompat.web.test_pages import commit, offsets_of
 from tests.kafkacompat.web.visitor import TOKEN, PageText, Visitor
 
@@ -95,7 +96,7 @@ def test_the_broker_decides_what_a_user_may_change(tmp_path: Path) -> None:
         kafkacompat_http_token_file=str(tokens),
         kafkacompat_ui_writable="true",
         authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        super_users="User:root",
+        super_users="User:ANONYMOUS;User:root",
     )
     visitor.log_in("", TOKEN)
     assert send_form(visitor, "/ui/topics", "/ui/topics", name="new")[0] == 403
@@ -103,6 +104,9 @@ def test_the_broker_decides_what_a_user_may_change(tmp_path: Path) -> None:
     assert send_form(visitor, "/ui/topics", "/ui/topics", name="new") == (303, "/ui/topics/new")
     visitor.log_in("", TOKEN)
     assert send_form(visitor, "/ui/topics", "/ui/topics/new/delete", confirm="new")[0] == 403
+    allow(visitor, "User:alice", "new", AclOperation.DESCRIBE)
+    reset = send_form(visitor, "/ui/topics", "/ui/groups/readers/offsets", topic="new", to="latest")
+    assert reset[0] == 403 and "you are not allowed to commit offsets of this group" in reset[1]
     assert set(visitor.world.broker.metadata.image.topics) == {"new"}
 
 
@@ -118,6 +122,28 @@ def test_a_user_of_an_instance_changes_the_instance_only(tmp_path: Path) -> None
     assert status == 400 and "limit.topics" in sentence
     assert send_form(visitor, "/ui/topics", "/ui/topics/operator/delete", confirm="operator")[0] == 404
     assert set(visitor.world.broker.metadata.image.topics) == {"operator", "shop.own"}
+
+
+def test_a_refused_form_leaves_the_user_on_the_page(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"alice:{TOKEN}\n")
+    visitor = Visitor(tmp_path, kafkacompat_http_token_file=str(tokens), kafkacompat_ui_writable="true")
+    visitor.log_in("", TOKEN)
+    page = visitor.read("/ui/topics")
+    (token,) = {attributes["value"] for _, attributes in page.elements if attributes.get("name") == "token"}
+    refused = visitor.post("/ui/topics", {"token": token or "", "name": "x", "partitions": "0"})
+    assert refused.status == 400 and "/ui/groups" in PageText(refused.body).links()
+    tokens.write_text("")
+    ended = visitor.post("/ui/topics", {"token": token or "", "name": "x"})
+    assert ended.status == 403 and "the session has ended: log in" in ended.body
+
+
+def test_the_cookie_of_another_broker_on_this_host_does_not_matter(visitor: Visitor) -> None:
+    visitor.cookie = "of-another.broker"
+    try:
+        assert send_form(visitor, "/ui/topics", "/ui/topics", name="beside")[0] == 303
+    finally:
+        visitor.cookie = ""
 
 
 def test_forms_need_the_token(visitor: Visitor) -> None:

@@ -41,3 +41,9 @@ def test_the_work_of_a_page_does_not_grow_with_the_members(monkeypatch: pytest.M
     details: Any = describing.result
     assert (len(read), len(details.members), details.group.members) == (200, 200, 1000)
     assert details.notes == ["200 of 1000 members are shown"]
+
+
+def test_the_lag_of_a_group_is_not_known_without_that_of_each_partition() -> None:
+    known = groups.CommittedOffset("t", 0, 3, "", end=5)
+    assert groups.add_up_lag([known, known]) == 4
+    assert groups.add_up_lag([known, groups.CommittedOffset("t", 1, 3, "")]) is None

@@ -28,10 +28,13 @@ def test_each_broker_shows_the_cluster_and_its_own_replicas() -> None:
     cluster = WebCluster()
     cluster.create("everywhere", assignment={0: (1, 2, 3)})
     cluster.create("on-one", assignment={0: (2,)})
+    cluster.create("wide", assignment={**dict.fromkeys(range(110), (1,)), 110: (3,)})
     cluster.wait_for_leader("everywhere")
     cluster.wait_for_leader("on-one")
+    cluster.wait_for_leader("wide", 110)
     cluster.produce(1, "everywhere", b"replicated value")
     cluster.produce(2, "on-one", b"value of broker 2")
+    cluster.produce(3, "wide", b"in the last partition", index=110)
     cluster.advance(2)
     for node in (1, 2, 3):
         assert "/ui/topics/on-one" in cluster.show(node, "/ui/topics").links()
@@ -42,6 +45,8 @@ def test_each_broker_shows_the_cluster_and_its_own_replicas() -> None:
         page = cluster.show(node, "/ui/topics/on-one/messages").text
         assert ("value of broker 2" in page) == (node == 2)
         assert ("1 partition has no replica on this broker" in page) == (node != 2)
+    page = cluster.show(3, "/ui/topics/wide/messages").text
+    assert "in the last partition" in page and "110 partitions have no replica on this broker" in page
     cluster.kill(3)
     cluster.wait(lambda: cluster.in_sync("everywhere") == [1, 2], 60)
     cluster.kill(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import unquote, urlencode, urljoin
 
 import pytest
 
@@ -12,6 +13,7 @@ from kafkacompat.monitoring.administration.requests import InternalRequests
 from kafkacompat.web import topics
 from kafkacompat.web.messages import Decoded, decode_region
 from kafkacompat.web.pages import PAGES
+from kafkacompat.web.rendering import build_link, read_part
 from kafkacompat.web.site import HEADERS
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
@@ -345,6 +347,24 @@ def test_groups_have_lag_and_pages(visitor: Visitor) -> None:
     assert "/ui/groups/group-24" in visitor.read("/ui/groups?search=P-24").links()
     rows = page.text.split("group-01")[1].split("group-02")[0].split()
     assert rows == ["Empty", "classic", "02"], "no member, and a lag of 2"
+
+
+def test_groups_of_any_name_have_a_page(visitor: Visitor) -> None:
+    visitor.produce("dotted", b"1")
+    for group in (".", "..", "...", "~", "~.", "a/b", "*"):
+        commit(visitor, group, "dotted", 1)
+        links = visitor.read(f"/ui/groups?{urlencode({'search': group})}").links()
+        link = next(link for link in links if read_part(unquote(link[11:])) == group)
+        # As a browser does.
+        assert urljoin("http://localhost/", link.replace("%2E", ".")) == f"http://localhost{link}"
+        page = visitor.read(link)
+        assert f"{group}Stateempty" in "".join(page.text.replace("Empty", "empty").split())
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "~", "~~", "~.", "a/b", "%2e", "x"])
+def test_each_name_stays_one_part_of_an_address(name: str) -> None:
+    _, _, part, last = build_link(("groups", name, "offsets")).removeprefix("/ui").split("/")[0:4]
+    assert part not in ("", ".", "..") and read_part(unquote(part)) == name and last == "offsets"
 
 
 def test_the_plots_show_what_passes(tmp_path: Path) -> None:

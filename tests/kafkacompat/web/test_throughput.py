@@ -90,6 +90,21 @@ def test_plots_stay_in_their_frame() -> None:
         for plot in make_plots(history):
             for line in plot.lines:
                 points = [tuple(map(float, point.split(","))) for point in line.points.split()]
-                assert len(points) == len(history)
+                assert len(points) == len(history) and (line.latest == "–") == (not history)
                 assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
                 assert not points or points[-1][0] == WIDTH
+
+
+def test_the_busiest_names_have_histories_if_too_many_have_traffic() -> None:
+    histories = Histories()
+    histories.add({})
+    rates = {f"topic-{number}": Rates(1, number + 1, 0) for number in range(2 * MAX_HISTORIES)}
+    for _ in range(3):
+        histories.add(rates)
+    busy, quiet = f"topic-{2 * MAX_HISTORIES - 1}", "topic-0"
+    assert histories.read(busy) == (rates[busy],) * 3 and histories.list_recent()[busy] == rates[busy]
+    assert len(histories.list_recent()) == MAX_HISTORIES
+    assert histories.read(quiet) == (), "its rates are not known, and not 0"
+    histories.add({quiet: Rates(1, 1, 1)})
+    assert histories.read(quiet) == (Rates(1, 1, 1),)
+    assert histories.read("never") == (Rates(),)

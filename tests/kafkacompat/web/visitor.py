@@ -53,7 +53,7 @@ class Visitor:
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host}", f"Content-Length: {len(body)}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         if self.cookie:
-            lines.append(f"Cookie: kafkacompat_ui={self.cookie}")
+            lines.append(f"Cookie: kafkacompat_ui_1={self.cookie}")
         protocol, transport = connect(self.world.clock.site)
         protocol.dataReceived("\r\n".join([*lines, "", ""]).encode() + body)
         for _ in range(1000):
