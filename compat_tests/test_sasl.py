@@ -65,8 +65,8 @@ TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 SECRETS = (*PASSWORDS.values(), TOKEN_KEY)
 
 
-def at_times(*mechanisms: str) -> list[Any]:
-    """Return parameters for mechanisms that `make tools` tries, as other clients try them in every run."""
+def mark_for_tools(*mechanisms: str) -> list[Any]:
+    """Return parameters for mechanisms that only `make tools` tries with this client; other clients try them in every run."""
     return [pytest.param(mechanism, marks=pytest.mark.tools) for mechanism in mechanisms]
 
 
@@ -273,7 +273,7 @@ def run_tool(node: SaslNode, config: Path, main_class: str, *arguments: str, che
     return done.stdout + (done.stderr if not check else "")
 
 
-@pytest.mark.parametrize("mechanism", [*at_times("PLAIN", "SCRAM-SHA-256"), "SCRAM-SHA-512"])
+@pytest.mark.parametrize("mechanism", [*mark_for_tools("PLAIN", "SCRAM-SHA-256"), "SCRAM-SHA-512"])
 def test_java_tools(node: SaslNode, tmp_path: Path, name: str, mechanism: str) -> None:
     user = "alice" if mechanism == "PLAIN" else "carol"
     config = write_client_config(tmp_path / "client", mechanism, user, PASSWORDS[user])
@@ -310,7 +310,7 @@ def test_the_java_tools_for_users_and_tokens(node: SaslNode, tmp_path: Path) -> 
     assert token_id not in run_tool(node, dave, TOKENS, *describe)
 
 
-@pytest.mark.parametrize("mechanism", [*at_times("PLAIN", "SCRAM-SHA-512"), "SCRAM-SHA-256"])
+@pytest.mark.parametrize("mechanism", [*mark_for_tools("PLAIN", "SCRAM-SHA-512"), "SCRAM-SHA-256"])
 def test_confluent_kafka(node: SaslNode, name: str, mechanism: str) -> None:
     """A producer and a consumer; the sessions of SCRAM-SHA-512 are renewed meanwhile."""
     from confluent_kafka import Consumer, Producer
@@ -373,7 +373,7 @@ def test_confluent_kafka_with_a_wrong_password(node: SaslNode) -> None:
     until(lambda: producer.poll(0.1) or any("SASL" in str(error) for error in errors))
 
 
-@pytest.mark.parametrize("mechanism", [*at_times("SCRAM-SHA-256", "SCRAM-SHA-512"), "PLAIN"])
+@pytest.mark.parametrize("mechanism", [*mark_for_tools("SCRAM-SHA-256", "SCRAM-SHA-512"), "PLAIN"])
 def test_kafka_python(node: SaslNode, name: str, mechanism: str) -> None:
     from kafka import KafkaProducer
 
@@ -397,7 +397,7 @@ def log_in_as(mechanism: str) -> tuple[str, str]:
     return user, PASSWORDS[user]
 
 
-@pytest.mark.parametrize("mechanism", [*at_times("PLAIN", "SCRAM-SHA-512"), "SCRAM-SHA-256", "OAUTHBEARER"])
+@pytest.mark.parametrize("mechanism", [*mark_for_tools("PLAIN", "SCRAM-SHA-512"), "SCRAM-SHA-256", "OAUTHBEARER"])
 def test_aiokafka(node: SaslNode, name: str, mechanism: str) -> None:
     user, password = log_in_as(mechanism)
     settings: dict[str, Any] = {
