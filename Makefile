@@ -51,7 +51,7 @@ help:
 	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2, 0.11.0.3 and 0.8.2.2 [BROKER=kafka: on Apache Kafka]"
 	@echo "  make frameworks     run jobs of Streams, Connect, Flink, Spring Kafka, Debezium, Faust and others [BROKER=kafka: on Apache Kafka]"
 	@echo "  make browser        use the web page in Chromium, and make the screenshots of docs/WEB.md (needs Debian's chromium)"
-	@echo "  make suites         run the integration tests of kafka-python, aiokafka and PySpark on test brokers [ARGS='--aiokafka FOLDER']"
+	@echo "  make suites         run the integration tests of kafka-python, aiokafka and PySpark on test brokers [ARGS='--aiokafka CLONE --pyspark CLONE']"
 	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"
 	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
 	@echo "  make packages       build the wheel and the source package, install each elsewhere, and serve"

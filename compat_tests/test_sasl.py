@@ -66,7 +66,7 @@ SECRETS = (*PASSWORDS.values(), TOKEN_KEY)
 
 
 def mark_for_tools(*mechanisms: str) -> list[Any]:
-    """Return parameters for mechanisms that only `make tools` tries; in every run another client tries them."""
+    """Return parameters for mechanisms that only `make tools` tries with this client; other clients try them in every run."""
     return [pytest.param(mechanism, marks=pytest.mark.tools) for mechanism in mechanisms]
 
 

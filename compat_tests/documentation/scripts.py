@@ -25,7 +25,7 @@ def find_scripts() -> dict[str, Path]:
 
 def fetch_scripts() -> None:
     """Fetch the scripts unless they are there; raises NoScriptsError."""
-    if shutil.which("npm") is None:
+    if not find_scripts() and shutil.which("npm") is None:
         raise NoScriptsError("npm is not on the PATH, so diagrams are shown as their text: install Node.js")
     try:
         build_once(_scripts_folder(), _fetch_into)

@@ -20,3 +20,9 @@ def test_the_page_tells_what_has_no_effect() -> None:
     assert "| `log.roll.ms` | long | none |  | yes |" in used
     assert "| `log.preallocate` |" in unused
     assert "`3000`; `0` without a file" in page
+
+
+def test_the_page_of_differences_has_each_property_that_kafka_does_not_have() -> None:
+    differences = PAGE.with_name("DIFFERENCES.md").read_text()
+    own = [name for name in PROPERTIES if name.startswith("kafkacompat.")]
+    assert [name for name in own if f"`{name}`" not in differences] == []

@@ -70,6 +70,7 @@ def test_the_build_context_has_what_the_package_needs() -> None:
         "wire",
         "handlers",
         "storage",
+        "spark_integration",
     } <= sent
 
 

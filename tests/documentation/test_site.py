@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from compat_tests.documentation import scripts
 from compat_tests.documentation.__main__ import find_problems
 from compat_tests.documentation.links import adapt_links, find_copies, linked_files
 
@@ -50,3 +53,13 @@ def test_pages_that_need_another_host_or_show_markdown_are_found(tmp_path: Path)
         "script.html loads from unpkg.com: serve the file from the site",
         "table.html shows Markdown as text: indent it by four spaces in a list",
     ]
+
+
+def test_fetched_scripts_need_no_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "BUILD", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(scripts.NoScriptsError, match="npm is not on the PATH"):
+        scripts.fetch_scripts()
+    scripts._scripts_folder().mkdir()
+    scripts.fetch_scripts()
+    assert set(scripts.find_scripts()) == set(scripts.PACKAGES)

@@ -48,7 +48,7 @@ sasl.oauthbearer.assertion.template.file | string | null | | | A file with an as
 sasl.oauthbearer.client.credentials.client.id | string | null | | U | The client id for the identity provider
 sasl.oauthbearer.client.credentials.client.secret | password | null | | U | The secret of that client id
 sasl.oauthbearer.clock.skew.seconds | int | 30 | | U | How far two clocks may differ
-sasl.oauthbearer.expected.audience | list | | distinct | U | Audiences; a token must name at least one of them
+sasl.oauthbearer.expected.audience | list | | distinct | U | The accepted audiences: a token must name at least one
 sasl.oauthbearer.expected.issuer | string | null | | U | The issuer a token must name
 sasl.oauthbearer.jwks.endpoint.refresh.ms | long | 3600000 | | U | How often the provider's keys are fetched
 sasl.oauthbearer.jwks.endpoint.retry.backoff.ms | long | 100 | | U | The first pause after a failed fetch of keys

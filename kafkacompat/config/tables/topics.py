@@ -15,12 +15,12 @@ delete.retention.ms | long | 86400000 | 0.. | U | How long a deletion marker sta
 file.delete.delay.ms | long | 60000 | 0.. | U | How long a deleted segment's files stay
 flush.messages | long | 9223372036854775807 | 1.. | U | Records after which the log is synced to disk
 flush.ms | long | 9223372036854775807 | 0.. | U | Time after which the log is synced to disk
-follower.replication.throttled.replicas | list | | replicas | | Replicas whose fetching is throttled
+follower.replication.throttled.replicas | list | | replicas | U | Replicas whose fetching is throttled
 index.interval.bytes | int | 4096 | 0.. | U | Bytes between two entries of the offset index
 internal.segment.bytes | int | null | | UI | A segment size below what segment.bytes allows, for tests
 kafkacompat.instance.topic | string | null | | UI | What the clients of an instance call a topic whose name with the
     instance's prefix is too long
-leader.replication.throttled.replicas | list | | replicas | | Replicas whose leaders send throttled
+leader.replication.throttled.replicas | list | | replicas | U | Replicas whose leaders send throttled
 kafkacompat.whitelist.consume | list | | | UI | Networks whose clients may consume; none for nobody
 kafkacompat.whitelist.produce | list | | | UI | Networks whose clients may produce; none for nobody
 local.retention.bytes | long | -2 | -2.. | | How much of a tiered partition stays local too
@@ -44,13 +44,13 @@ segment.bytes | int | 1073741824 | 1048576.. | U | The size at which a new segme
 segment.index.bytes | int | 10485760 | 4.. | U | The largest offset index of a segment
 segment.jitter.ms | long | 0 | 0.. | U | The most that is taken at random from segment.ms
 segment.ms | long | 604800000 | 1.. | U | The age at which a new segment begins
-unclean.leader.election.enable | boolean | false | | | A replica that is not in sync may become leader
+unclean.leader.election.enable | boolean | false | | U | A replica that is not in sync may become leader
 """
 
 GROUPS = """
-consumer.assignment.interval.ms | int | 1000 | 0.. | | The least time between two assignments
-consumer.heartbeat.interval.ms | int | 5000 | 1.. | | How often members send heartbeats
-consumer.session.timeout.ms | int | 45000 | 1.. | | How long a silent member stays
+consumer.assignment.interval.ms | int | 1000 | 0.. | U | The least time between two assignments
+consumer.heartbeat.interval.ms | int | 5000 | 1.. | U | How often members send heartbeats
+consumer.session.timeout.ms | int | 45000 | 1.. | U | How long a silent member stays
 share.assignment.interval.ms | int | 1000 | 0.. | | The least time between two assignments
 share.auto.offset.reset | string | latest | reset | | Where a share group starts to read
 share.delivery.count.limit | int | 5 | 2.. | | How often a record is delivered at most
@@ -69,7 +69,7 @@ streams.session.timeout.ms | int | 45000 | 1.. | | How long a silent member stay
 """
 
 CLIENT_METRICS = """
-interval.ms | int | 300000 | | | How often clients push metrics
-match | list | | distinct | | Which clients push, as name=pattern
-metrics | list | | distinct | | Prefixes of the metrics pushed
+interval.ms | int | 300000 | | U | How often clients push metrics
+match | list | | distinct | U | Which clients push, as name=pattern
+metrics | list | | distinct | U | Prefixes of the metrics pushed
 """

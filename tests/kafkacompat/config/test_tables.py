@@ -73,18 +73,28 @@ def read_sources() -> dict[str, str]:
     return {name: path.read_text() for name, path in paths.items() if not name.startswith(others)}
 
 
+def find_quoted_names(code: str) -> set[str]:
+    """Return the quoted texts that may be names of properties."""
+    return set(re.findall(r"\"([a-z0-9.]+)\"", code))
+
+
 def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
     code = "\n".join(text for name, text in read_sources().items() if not name.startswith("config/"))
     words = set(re.findall(r"\w+", code))
-    read = {name for name in TOPIC_CONFIGS if name.replace(".", "_") in words & LOG_FIELDS}
-    marked = {name for name, row in TOPIC_CONFIGS.items() if row.used and not row.internal}
-    assert marked == read
+    of_logs = {name for name in TOPIC_CONFIGS if name.replace(".", "_") in words & LOG_FIELDS}
+    visible = {name: row for name, row in TOPIC_CONFIGS.items() if not row.internal}
+    assert {name for name, row in visible.items() if row.used} == of_logs | find_quoted_names(code) & visible.keys()
+
+
+def test_configs_of_groups_and_client_metrics_are_marked_as_used_when_the_code_reads_them() -> None:
+    code = "\n".join(text for name, text in read_sources().items() if name.startswith(("groups/", "telemetry/")))
+    configs = {**GROUP_CONFIGS, **CLIENT_METRICS_CONFIGS}
+    assert {name for name, row in configs.items() if row.used} == find_quoted_names(code) & configs.keys()
 
 
 def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
     # What is only held against its bounds when it is changed has no effect by that.
     code = "\n".join(text for name, text in read_sources().items() if name != "config/dynamic.py")
-    quoted = set(re.findall(r"\"([a-z0-9.]+)\"", code))
     behind_topics = {
         synonym.name
         for topic_config, synonyms in TOPIC_CONFIG_SYNONYMS.items()
@@ -94,4 +104,4 @@ def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
     # The transactions topic is made with these, whatever the broker's are.
     of_a_topic = {"min.insync.replicas"}
     marked = {name for name, row in PROPERTIES.items() if row.used}
-    assert marked == (quoted & PROPERTIES.keys()) - of_a_topic | behind_topics
+    assert marked == (find_quoted_names(code) & PROPERTIES.keys()) - of_a_topic | behind_topics
