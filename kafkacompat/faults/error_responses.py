@@ -14,9 +14,10 @@ from kafkacompat.handlers.controller_apis import CONTROLLER_APIS, build_refusal
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items, refuse_request
 from kafkacompat.server.outgoing import release_regions
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.headers import FETCH_KEY
 from kafkacompat.wire.schema import NO_VERSIONS, Request, Response, Struct, Versions
 
-FETCH, METADATA, OFFSET_FETCH, ADD_PARTITIONS, MOVE_REPLICAS, LOG_DIRS = 1, 3, 9, 24, 34, 35
+METADATA, OFFSET_FETCH, ADD_PARTITIONS, MOVE_REPLICAS, LOG_DIRS = 3, 9, 24, 34, 35
 SESSION_ERRORS = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
@@ -122,7 +123,7 @@ def must_be_patched(api_key: int, version: int) -> bool:
 
     These requests change nothing: a Fetch may name no partition of its session, a Metadata no topic.
     """
-    return api_key in (FETCH, METADATA) or (api_key == LOG_DIRS and version < 3)
+    return api_key in (FETCH_KEY, METADATA) or (api_key == LOG_DIRS and version < 3)
 
 
 def reject_request(request: Request, version: int, code: ErrorCode, *, by_topic: bool) -> Any:
@@ -148,14 +149,17 @@ def patch_response(
 
     The error of a Metadata response goes to the topic unless *by_partition* is set. Records that are not sent then are released.
     """
-    if response.API_KEY == FETCH and code in SESSION_ERRORS and _has_error_field(response, version):
+    if response.API_KEY == FETCH_KEY and code in SESSION_ERRORS and _has_error_field(response, version):
         release_regions(response)
         response.error_code, response.responses = code, []  # type: ignore[attr-defined]
     elif covers is None and not _is_about_topics(response) and _has_error_field(response, version):
         response.error_code = code  # type: ignore[attr-defined]
     else:
-        for item in list(_list_items(response, version, covers, by_partition)):
+        items = list(_list_items(response, version, covers, by_partition))
+        for item in items:
             _fail_item(item, code)
+        if not items and covers is None and _has_error_field(response, version):
+            response.error_code = code  # type: ignore[attr-defined]
 
 
 def _has_error_field(response: Response, version: int) -> bool:
@@ -164,7 +168,7 @@ def _has_error_field(response: Response, version: int) -> bool:
 
 
 def _is_about_topics(response: Response) -> bool:
-    return response.API_KEY in (FETCH, METADATA) or (
+    return response.API_KEY in (FETCH_KEY, METADATA) or (
         response.API_KEY in PLACES and response.API_KEY not in (OFFSET_FETCH, ADD_PARTITIONS)
     )
 

@@ -123,7 +123,7 @@ def parse_rule(fields: Mapping[str, Any]) -> FaultRule:
         given=given,
         **{name: given[name] for name in _SAME_FIELDS if name in given},
     )
-    if action == "move_leader" and (rule.topic is None or rule.partition is None or "*" in rule.topic):
+    if action == "move_leader" and (rule.topic is None or rule.partition is None or set(rule.topic) & set("*?")):
         raise FaultError("move_leader: name the partition with topic and partition")
     return rule
 

@@ -298,6 +298,33 @@ def test_the_removal_of_all_rules_ends_a_pause(world: FaultyWorld) -> None:
     assert client.take_frame() is not None
 
 
+def test_a_request_that_is_dropped_after_a_pause_leaves_with_its_client(world: FaultyWorld) -> None:
+    world.faults.add(api="ListGroups", pause_ms=1_000)
+    world.faults.add(api="Produce", drop=True)
+    world.connect().send(ListGroupsRequest(), 4)
+    world.turn()
+    client = world.connect()
+    client.send(make_produce(world.topic, 0), 9)
+    world.turn()
+    world.clock.advance(1)
+    world.turn()
+    assert end_offset(world, 0) == 1
+    client.leave()
+    world.turn()
+    assert world.broker.server.budget.held_bytes == 0
+
+
+def test_a_paused_broker_carries_out_the_requests_of_clients_that_have_left(world: FaultyWorld) -> None:
+    world.faults.add(client_id="raw", pause_ms=1_000)
+    client = world.connect()
+    client.send(make_produce(world.topic, 0), 9)
+    world.turn()
+    client.leave()
+    world.clock.advance(1)
+    world.turn()
+    assert end_offset(world, 0) == 1
+
+
 def test_a_paused_broker_keeps_a_bounded_number_of_bytes(world: FaultyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafkacompat.faults.pause.MOST_WAITING_BYTES", 2_500)
     world.faults.add(client_id="raw", pause_ms=10_000)
