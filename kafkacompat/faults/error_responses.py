@@ -32,7 +32,7 @@ _UNKNOWN = (
     *("offset", "timestamp", "end_offset", "committed_offset", "leader_id", "leader_epoch"),
 )
 _UNREAD = {**dict.fromkeys(_UNKNOWN, -1), "records": b"", "partitions": [], "partition_responses": []}
-"""What a partition's part of a response has beside an error, where its default is another."""
+"""The values that a partition's fields have beside an error, where their defaults differ."""
 
 
 class _Place(NamedTuple):
@@ -115,7 +115,7 @@ WHOLE_FIELDS: dict[int, Mapping[str, Any]] = {
     11: {"generation_id": -1},
     22: {"producer_id": -1, "producer_epoch": -1},
 }
-"""What the response to a request that fails as a whole has besides, by API key."""
+"""Other fields of the response to a request that fails as a whole, by API key."""
 
 
 def must_be_patched(api_key: int, version: int) -> bool:

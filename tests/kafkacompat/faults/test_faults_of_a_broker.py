@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -323,6 +324,18 @@ def test_a_paused_broker_carries_out_the_requests_of_clients_that_have_left(worl
     world.clock.advance(1)
     world.turn()
     assert end_offset(world, 0) == 1
+
+
+def test_a_broker_that_stops_ends_its_pause(tmp_path: Path) -> None:
+    world = FaultyWorld(tmp_path)
+    world.faults.add(client_id="raw", pause_ms=DAY_MS)
+    client = world.connect()
+    client.send(ListGroupsRequest(), 4)
+    world.turn()
+    began = world.clock.seconds()
+    world.end()
+    assert client.take_frame() is not None
+    assert world.clock.seconds() - began < 1
 
 
 def test_a_paused_broker_keeps_a_bounded_number_of_bytes(world: FaultyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
