@@ -269,7 +269,7 @@ class Broker:
             self._serve_http(self.monitor, self.build_dispatcher())
 
     def _serve_http(self, monitor: Monitor, dispatcher: Dispatcher) -> None:
-        """Serve over HTTP what needs more than metrics, if the configuration says so."""
+        """Serve the administration and the web page over HTTP, if the configuration enables them."""
 
         def run(thread: str) -> Callable[..., Deferred[Any]]:
             return lambda function, *arguments: self._disk(thread).run(function, *arguments)

@@ -1,4 +1,4 @@
-"""The application of a fault to one request: what is carried out, and how the response is changed."""
+"""The application of a fault to one request: the broker carries it out or not, and its response is changed."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ WHOLE_FIELDS: dict[int, Mapping[str, Any]] = {
 
 
 def must_be_patched(api_key: int, version: int) -> bool:
-    """Return whether an error can only be written into the broker's own response, as the request does not say what it is about.
+    """Return whether an error can only be written into the broker's own response, as the request need not name its topics.
 
     These requests change nothing: a Fetch may name no partition of its session, a Metadata no topic.
     """

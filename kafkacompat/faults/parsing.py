@@ -92,7 +92,7 @@ FIELDS: dict[str, _Kind] = {
     "delay_ms": _number(1, MAX_MS),
     **ACTIONS,
 }
-"""Every field of a rule, with what it takes."""
+"""Every field of a rule, with its kind."""
 
 
 def parse_rule(fields: Mapping[str, Any]) -> FaultRule:

@@ -31,7 +31,7 @@ def split_list(text: str) -> Iterator[str]:
 
 
 def encode_changes(changes: Iterable[ConfigOperation]) -> list[AlterableConfig]:
-    """Return the operations of a request: what does not fit into one sets the first part and appends the others."""
+    """Return the operations of a request. A long value is set by its first part; the other parts are appended."""
     return [
         AlterableConfig(name=change.name, config_operation=int(operation), value=value)
         for change in changes
