@@ -35,7 +35,7 @@ class Cluster:
         self.requests.append(incoming.body)
         if isinstance(incoming.body, AlterPartitionReassignmentsRequest):
             (topic,) = incoming.body.topics
-            self.state = self.state._replace(replicas=tuple(topic.partitions[0].replicas))
+            self.state = self.state._replace(replicas=tuple(topic.partitions[0].replicas or ()))
         elif self.elects:
             self.state = self.state._replace(leader=self.state.replicas[0])
         return SimpleNamespace()
