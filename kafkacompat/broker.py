@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.faults import Faults
+    from kafkacompat.faults.pause import Pause
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
@@ -79,6 +80,7 @@ class Broker:
         """The HTTP listener with metrics; None unless it is configured."""
         self._turns = turns
         self.faults = faults
+        self._pause: Pause | None = None
         self.cluster_id = ""
         self.controller: Administration
         self._host = host
@@ -267,7 +269,7 @@ class Broker:
             self._serve_http(self.monitor, self.build_dispatcher())
 
     def _serve_http(self, monitor: Monitor, dispatcher: Dispatcher) -> None:
-        """Serve over HTTP what needs more than metrics, if the configuration says so."""
+        """Serve the administration and the web page over HTTP, if the configuration enables them."""
 
         def run(thread: str) -> Callable[..., Deferred[Any]]:
             return lambda function, *arguments: self._disk(thread).run(function, *arguments)
@@ -332,7 +334,7 @@ class Broker:
             # A broker without faults does not pay for them.
             from kafkacompat.faults.injection import inject_faults
 
-            inject_faults(self.faults, self.server, self._services, self._handlers())
+            self._pause = inject_faults(self.faults, self.server, self._services, self._handlers())
         self.listeners = BoundListeners(
             self.server,
             self.tls,
@@ -412,6 +414,8 @@ class Broker:
         self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()
+        if self._pause is not None:
+            self._pause.end()
         self.server.finish()
         self.replica_manager.wake_fetches()
         await self.server.wait_for_clients()

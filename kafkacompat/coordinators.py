@@ -227,7 +227,7 @@ class Coordinators:
     def stop(self) -> None:
         """Stop both coordinators: waiting requests are answered that the coordinator moved, later ones that it is not available."""
         self._is_stopped = True
-        # A broker that has used none of them imports none of them now.
+        # A coordinator that was never used is not imported now.
         for coordinator in (self.used_transactions, self.used_groups):
             if coordinator is not None:
                 coordinator.stop()

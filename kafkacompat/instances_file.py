@@ -18,8 +18,8 @@ from kafkacompat.config.instances import INSTANCE_PROPERTIES, Instance, check_in
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.suggestions import did_you_mean
+from kafkacompat.config.yaml_file import YamlFile, is_null, read_bounded
 from kafkacompat.metadata.config_changes import ResourceChange
-from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.tenancy import instance_changes
 from kafkacompat.timers import Clock, PeriodicCall, now_ms
 from kafkacompat.wire.errors import KafkaError
@@ -43,15 +43,7 @@ Wanted = Mapping[str, Mapping[str, str]]
 
 def read_file(path: str) -> bytes:
     """Return the content of a file; raises ConfigError. [disk]"""
-    try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as problem:
-        problem.filename = None
-        raise ConfigError(f"kafkacompat.instances.file={path} cannot be read: {describe_error(problem)}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ConfigError(f"kafkacompat.instances.file={path} has more than {MAX_FILE_BYTES} bytes")
-    return content
+    return read_bounded(path, MAX_FILE_BYTES, f"kafkacompat.instances.file={path}")
 
 
 def parse_instances(path: str, content: bytes) -> Wanted:
@@ -64,73 +56,46 @@ def parse_instances(path: str, content: bytes) -> Wanted:
         whitelist: [10.0.0.0/8]
     ====================================  =================================================
 
-    Only scalars and sequences of them are read, as texts: nothing in a file can create another object.
+    Scalars and sequences of them are read as texts.
     """
-    try:
-        root = yaml.compose(content, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark
-        line = f"{path} line {mark.line + 1}" if mark is not None else path
-        raise ConfigError(f"{line}: {problem.problem or 'it is not valid YAML'}") from None
-    except yaml.reader.ReaderError as problem:
-        reason = f"{problem.reason} at position {problem.position}"
-        raise ConfigError(f"{path} is not valid YAML: {reason}; write it in UTF-8") from None
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise ConfigError(f"{path} is not valid YAML: it is nested too deeply") from None
     reader = _Reader(path)
-    if root is None or _is_null(root):
+    root = reader.compose(content)
+    if root is None or is_null(root):
         raise ConfigError(f"{path} is empty: a file without instances has the key {ROOT}")
     wanted: dict[str, Mapping[str, str]] = {}
     for key, value in reader.list_pairs(root, "the file"):
         if key.value != ROOT:
-            raise reader.error(key, f"{key.value} is not known: the only key is {ROOT}")
+            raise reader.build_error(key, f"{key.value} is not known: the only key is {ROOT}")
         for name, properties in reader.list_pairs(value, ROOT):
             wanted[name.value] = reader.read_properties(name, properties)
     return wanted
 
 
-class _Reader:
-    """Reads the nodes of one file; its errors name the line."""
+class _Reader(YamlFile):
+    """Reads the properties of instances."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def error(self, node: Any, sentence: str) -> ConfigError:
-        return ConfigError(f"{self._path} line {node.start_mark.line + 1}: {sentence}")
-
-    def list_pairs(self, node: Any, where: str) -> Iterator[tuple[Any, Any]]:
-        """Yield the keys and values of a mapping, which may be empty; raises ConfigError."""
-        if node is None or _is_null(node):
-            return
-        if not isinstance(node, yaml.MappingNode):
-            raise self.error(node, f"{where} takes keys with values")
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise self.error(key, f"a key of {where} takes a text")
-            if key.value in seen:
-                raise self.error(key, f"{key.value} is there twice")
-            seen.add(key.value)
-            yield key, value
+    def list_pairs(self, node: Any, subject: str) -> Iterator[tuple[Any, Any]]:
+        """Yield nothing for a mapping that is left out."""
+        return iter(()) if is_null(node) else super().list_pairs(node, subject)
 
     def read_properties(self, name: Any, node: Any) -> Mapping[str, str]:
         try:
             check_instance_name(name.value)
         except ConfigError as problem:
-            raise self.error(name, str(problem)) from None
+            raise self.build_error(name, str(problem)) from None
         properties = dict(MANAGED)
         for key, value in self.list_pairs(node, name.value):
             option = key.value
             if option not in INSTANCE_PROPERTIES:
                 reason = f"{option} is not a property of instances{did_you_mean(option, INSTANCE_PROPERTIES)}"
-                raise self.error(key, reason)
+                raise self.build_error(key, reason)
             if option in instance_changes.OWN_PROPERTIES or option in MANAGED:
-                raise self.error(key, f"{option} is not set by hand")
+                raise self.build_error(key, f"{option} is not set by hand")
             text = self._read_value(option, value)
             try:
                 Instance(name.value, {option: text})
             except ConfigError as problem:
-                raise self.error(key, str(problem)) from None
+                raise self.build_error(key, str(problem)) from None
             properties[option] = text
         return properties
 
@@ -139,13 +104,9 @@ class _Reader:
         texts = []
         for item in items:
             if not isinstance(item, yaml.ScalarNode):
-                raise self.error(item, f"{option} takes a text, a number, true, false or a list of these")
-            texts.append("" if _is_null(item) else item.value)
+                raise self.build_error(item, f"{option} takes a text, a number, true, false or a list of these")
+            texts.append("" if is_null(item) else item.value)
         return ",".join(texts)
-
-
-def _is_null(node: Any) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
 
 
 def plan_file(given: Wanted, wanted: Wanted, rng: Random, now: int) -> dict[str, instance_changes.Changes]:

@@ -101,7 +101,7 @@ class CapacityBalance:
         try:
             figures: list[BrokerFigures] = await gatherResults(reading, consumeErrors=True)
         except FirstError as problem:
-            # Its own text is no sentence.
+            # The text of FirstError is no sentence, that of its cause is one.
             problem.subFailure.raiseException()
         return dict(zip(live, figures, strict=True))
 

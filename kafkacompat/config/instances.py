@@ -40,11 +40,10 @@ TABLES = {
 }
 _ADDRESS = r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})"
 _BROKER_ADDRESS = r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})"
-"""Begins the names of instances' listeners; no other listener has such a name."""
 EVERY_USER = "*"
+"""In sasl.users: every user of the instance."""
 ARROW = "=>"
 """Between the pattern of a renaming and its replacement."""
-"""In sasl.users: every user of the instance."""
 BROKER_ID = "{id}"
 """In sni.advertised: the id of the broker."""
 

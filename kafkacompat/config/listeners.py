@@ -71,7 +71,7 @@ USED_LISTENER_PROPERTIES = (
 """The properties that have an effect when they are set for one listener."""
 WILDCARD_HOSTS = ("", "0.0.0.0", "::")
 LISTENER_PREFIX = "INSTANCE-"
-"""Begins the names of the listeners of instances."""
+"""Begins the names of the listeners of instances; no other listener has such a name."""
 INSTANCE_PREFIXES = (LISTENER_PREFIX, "INSTANCES-")
 """Begin the names of the listeners that instances have."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -28,7 +28,7 @@ def find_login_objection(config: BrokerConfig, subject: str) -> str | None:
 
 
 def _find_users(config: BrokerConfig) -> str | None:
-    """Return why not everybody may see everything on this broker; None if everybody may."""
+    """Return the reason why clients of this broker need a login; None if they need none."""
     if config.string("authorizer.class.name"):
         return "the broker has an authorizer"
     for listener in config.listeners:

@@ -49,10 +49,10 @@ class ActiveFault:
 
 
 class Effect(Protocol):
-    """What a rule has begun and what goes on, such as a pause."""
+    """An effect that outlasts the request of its rule, such as a pause."""
 
     def end(self) -> None:
-        """End it, if it goes on."""
+        """End the effect, unless it has ended."""
 
 
 class Faults:

@@ -1,4 +1,4 @@
-"""The application of a fault to one request: what is carried out, and how the response is changed."""
+"""The application of a fault to one request: the broker carries it out or not, and its response is changed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
+from kafkacompat.faults.client_work import ClientWork
 from kafkacompat.faults.damage import RECORD_DAMAGE, encode_frame, read_records
-from kafkacompat.faults.error_responses import FETCH, METADATA, must_be_patched, patch_response, reject_request
+from kafkacompat.faults.error_responses import METADATA, must_be_patched, patch_response, reject_request
 from kafkacompat.faults.request_facts import RequestReader
 from kafkacompat.faults.rules import FaultRule
 from kafkacompat.faults.targets import TopicKey, list_topics, merge, select
@@ -22,10 +23,9 @@ from kafkacompat.server.outgoing import release_regions
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, PartitionData
 from kafkacompat.wire.connection import EncodedFrames, IncomingRequest
+from kafkacompat.wire.headers import FETCH_KEY
 
 if TYPE_CHECKING:
-    from twisted.python.failure import Failure
-
     from kafkacompat.faults.tools import FaultTools
     from kafkacompat.handlers.context import RequestContext
     from kafkacompat.server.dispatcher import Answer
@@ -73,7 +73,7 @@ class FaultApplication:
 
     @property
     def _may_damage_records(self) -> bool:
-        return self._incoming.api_key == FETCH and self._tools.faults.has_record_rules
+        return self._incoming.api_key == FETCH_KEY and self._tools.faults.has_record_rules
 
     # Ways to begin
 
@@ -161,7 +161,7 @@ class FaultApplication:
         response = decode_response(response, self._declared, self._version)
         version = self._version if self._incoming.body is not None else 0
         covers = self._reader.build_covers(rule) if rule.has_targets else None
-        if self._incoming.api_key == FETCH and not response.error_code:
+        if self._incoming.api_key == FETCH_KEY and not response.error_code:
             self._name_partitions(response)
         patch_response(response, version, rule.error, covers, by_partition=rule.partition is not None)
         return response
@@ -238,13 +238,12 @@ class FaultApplication:
         If the client disconnects, a request that must complete does so, and its response is released without the delay.
         """
         waiting = answer if isinstance(answer, Pending) else None
-        must_complete = waiting is not None and not waiting.abandonable
+        work = ClientWork(must_complete=waiting is not None and not waiting.abandonable)
 
         async def respond() -> Any:
-            nonlocal must_complete
             response: Any = answer if waiting is None else await waiting.response
-            must_complete = False
-            if outer.called:
+            work.must_complete = False
+            if work.has_no_client:
                 return response
             if self._may_damage_records and response is not None:
                 response = await self._damage_records(response)
@@ -252,10 +251,7 @@ class FaultApplication:
                 await self._wait(self._rule, response)
             return await change(response)
 
-        outer: Deferred[Any] = Deferred(lambda _: None if must_complete else work.cancel())
-        work = Deferred.fromCoroutine(respond())
-        work.addCallbacks(lambda response: _pass_on(outer, response), lambda failure: _pass_on_failure(outer, failure))
-        pending = Pending(outer, abandonable=True)
+        pending = Pending(work.begin(respond()), abandonable=True)
         if waiting is not None:
             pending.in_order, pending.settled = waiting.in_order, waiting.settled
         return pending
@@ -284,7 +280,7 @@ _CHANGES: dict[str, Callable[[FaultApplication, Any], Awaitable[Any]]] = {
 def _make_harmless(body: Any, api_key: int) -> Any:
     """Return a request that waits for nothing and creates nothing."""
     changed = copy(body)
-    if api_key == FETCH:
+    if api_key == FETCH_KEY:
         changed.max_wait_ms = 0
     elif api_key == METADATA:
         changed.allow_auto_topic_creation = False
@@ -299,16 +295,3 @@ def _find_topic(topics: list[Any], key: TopicKey, version: int) -> Any:
         found = FetchableTopicResponse(**{field: key})  # type: ignore[arg-type]
         topics.append(found)
     return found
-
-
-def _pass_on(outer: Deferred[Any], response: Any) -> None:
-    """Deliver a response; release it if its client has disconnected."""
-    if not outer.called:
-        outer.callback(response)
-    elif response is not None:
-        release_regions(response)
-
-
-def _pass_on_failure(outer: Deferred[Any], failure: Failure) -> None:
-    if not outer.called:
-        outer.errback(failure)

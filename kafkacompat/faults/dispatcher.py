@@ -32,6 +32,10 @@ class FaultyDispatcher:
         """See Dispatcher."""
         return self._inner.build_failure_response(incoming, problem)
 
+    def answer_versions(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
+        """See Dispatcher. An authentication waits for nothing, so that no rule sees it."""
+        return self._inner.answer_versions(incoming, context)
+
     def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         """See Dispatcher."""
         tools = self._tools

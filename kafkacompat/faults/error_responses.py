@@ -14,9 +14,10 @@ from kafkacompat.handlers.controller_apis import CONTROLLER_APIS, build_refusal
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items, refuse_request
 from kafkacompat.server.outgoing import release_regions
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.headers import FETCH_KEY
 from kafkacompat.wire.schema import NO_VERSIONS, Request, Response, Struct, Versions
 
-FETCH, METADATA, OFFSET_FETCH, ADD_PARTITIONS, MOVE_REPLICAS, LOG_DIRS = 1, 3, 9, 24, 34, 35
+METADATA, OFFSET_FETCH, ADD_PARTITIONS, MOVE_REPLICAS, LOG_DIRS = 3, 9, 24, 34, 35
 SESSION_ERRORS = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
@@ -31,7 +32,7 @@ _UNKNOWN = (
     *("offset", "timestamp", "end_offset", "committed_offset", "leader_id", "leader_epoch"),
 )
 _UNREAD = {**dict.fromkeys(_UNKNOWN, -1), "records": b"", "partitions": [], "partition_responses": []}
-"""What a partition's part of a response has beside an error, where its default is another."""
+"""The values that a partition's fields have beside an error, where their defaults differ."""
 
 
 class _Place(NamedTuple):
@@ -114,15 +115,15 @@ WHOLE_FIELDS: dict[int, Mapping[str, Any]] = {
     11: {"generation_id": -1},
     22: {"producer_id": -1, "producer_epoch": -1},
 }
-"""What the response to a request that fails as a whole has besides, by API key."""
+"""Other fields of the response to a request that fails as a whole, by API key."""
 
 
 def must_be_patched(api_key: int, version: int) -> bool:
-    """Return whether an error can only be written into the broker's own response, as the request does not say what it is about.
+    """Return whether an error can only be written into the broker's own response, as the request need not name its topics.
 
     These requests change nothing: a Fetch may name no partition of its session, a Metadata no topic.
     """
-    return api_key in (FETCH, METADATA) or (api_key == LOG_DIRS and version < 3)
+    return api_key in (FETCH_KEY, METADATA) or (api_key == LOG_DIRS and version < 3)
 
 
 def reject_request(request: Request, version: int, code: ErrorCode, *, by_topic: bool) -> Any:
@@ -148,14 +149,17 @@ def patch_response(
 
     The error of a Metadata response goes to the topic unless *by_partition* is set. Records that are not sent then are released.
     """
-    if response.API_KEY == FETCH and code in SESSION_ERRORS and _has_error_field(response, version):
+    if response.API_KEY == FETCH_KEY and code in SESSION_ERRORS and _has_error_field(response, version):
         release_regions(response)
         response.error_code, response.responses = code, []  # type: ignore[attr-defined]
     elif covers is None and not _is_about_topics(response) and _has_error_field(response, version):
         response.error_code = code  # type: ignore[attr-defined]
     else:
-        for item in list(_list_items(response, version, covers, by_partition)):
+        items = list(_list_items(response, version, covers, by_partition))
+        for item in items:
             _fail_item(item, code)
+        if not items and covers is None and _has_error_field(response, version):
+            response.error_code = code  # type: ignore[attr-defined]
 
 
 def _has_error_field(response: Response, version: int) -> bool:
@@ -164,7 +168,7 @@ def _has_error_field(response: Response, version: int) -> bool:
 
 
 def _is_about_topics(response: Response) -> bool:
-    return response.API_KEY in (FETCH, METADATA) or (
+    return response.API_KEY in (FETCH_KEY, METADATA) or (
         response.API_KEY in PLACES and response.API_KEY not in (OFFSET_FETCH, ADD_PARTITIONS)
     )
 

@@ -8,21 +8,20 @@ rules:                                the rules, in order
     error: NOT_LEADER_OR_FOLLOWER
 ====================================  =================================================
 
-Errors name the file and the line. Only scalars and sequences of them are read: nothing in a file can create another object.
+Errors name the file and the line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from kafkacompat.config import ConfigError
+from kafkacompat.config.yaml_file import YamlFile, is_null, read_bounded
 from kafkacompat.faults.active import Faults
 from kafkacompat.faults.rules import FaultError
-from kafkacompat.storage.files.os_errors import describe_error
 
 MAX_FILE_BYTES = 1 << 20
 RULES, SEED = "rules", "seed"
@@ -30,79 +29,47 @@ RULES, SEED = "rules", "seed"
 
 def load_faults(path: Path, faults: Faults) -> None:
     """Add the rules of a file; raises ConfigError, which names the file and the line."""
-    _Reader(path).load(faults)
+    _Reader(str(path)).load(faults)
 
 
 class _Reader:
-    """Reads one file; its errors name the line."""
+    """Reads one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
+        self._file = YamlFile(path)
 
     def load(self, faults: Faults) -> None:
-        root = self._compose()
+        root = self._file.compose(read_bounded(self._path, MAX_FILE_BYTES, f"--faults {self._path}"))
         if root is None:
             raise ConfigError(f"{self._path} is empty: a file without rules has the key {RULES}")
-        for key, value in self._list_pairs(root, "the file"):
-            if key == SEED:
-                faults.seed = self._read_seed(value)
-            elif key != RULES:
-                raise self._error(value, f"{key} is not known: the keys are {RULES} and {SEED}")
-        for key, value in self._list_pairs(root, "the file"):
-            if key == RULES:
-                self._add_rules(value, faults)
-
-    def _compose(self) -> Any:
-        try:
-            with self._path.open("rb") as file:
-                content = file.read(MAX_FILE_BYTES + 1)
-        except OSError as problem:
-            problem.filename = None
-            raise ConfigError(f"--faults {self._path} cannot be read: {describe_error(problem)}") from None
-        if len(content) > MAX_FILE_BYTES:
-            raise ConfigError(f"--faults {self._path} has more than {MAX_FILE_BYTES} bytes")
-        try:
-            return yaml.compose(content, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as problem:
-            mark = problem.problem_mark
-            line = f"{self._path} line {mark.line + 1}" if mark is not None else str(self._path)
-            raise ConfigError(f"{line}: {problem.problem or 'it is not valid YAML'}") from None
-        except yaml.reader.ReaderError as problem:
-            raise ConfigError(f"{self._path} is not valid YAML: {problem.reason}; write it in UTF-8") from None
-        except (yaml.YAMLError, RecursionError, ValueError):
-            raise ConfigError(f"{self._path} is not valid YAML: it is nested too deeply") from None
-
-    def _error(self, node: Any, sentence: str) -> ConfigError:
-        return ConfigError(f"{self._path} line {node.start_mark.line + 1}: {sentence}")
-
-    def _list_pairs(self, node: Any, where: str) -> Iterator[tuple[str, Any]]:
-        if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, f"{where} takes keys with values")
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise self._error(key, f"a key of {where} takes a text")
-            if key.value in seen:
-                raise self._error(key, f"{key.value} is there twice")
-            seen.add(key.value)
-            yield key.value, value
+        values: dict[str, Any] = {}
+        for key, value in self._file.list_pairs(root, "the file"):
+            if key.value not in (RULES, SEED):
+                raise self._file.build_error(key, f"{key.value} is not known: the keys are {RULES} and {SEED}")
+            values[key.value] = value
+        if SEED in values:
+            faults.seed = self._read_seed(values[SEED])
+        if RULES in values:
+            self._add_rules(values[RULES], faults)
 
     def _read_seed(self, node: Any) -> int:
         seed = self._read_scalar(node, SEED)
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise self._error(node, f"{SEED} takes a whole number")
+            raise self._file.build_error(node, f"{SEED} takes a whole number")
         return seed
 
     def _add_rules(self, node: Any, faults: Faults) -> None:
-        if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
+        if is_null(node):
             return
         if not isinstance(node, yaml.SequenceNode):
-            raise self._error(node, f"{RULES} takes a list of rules")
+            raise self._file.build_error(node, f"{RULES} takes a list of rules")
         for item in node.value:
+            pairs = self._file.list_pairs(item, "a rule")
             try:
-                faults.add(**{name: self._read_value(value, name) for name, value in self._list_pairs(item, "a rule")})
+                faults.add(**{key.value: self._read_value(value, key.value) for key, value in pairs})
             except FaultError as problem:
-                raise self._error(item, str(problem)) from None
+                raise self._file.build_error(item, str(problem)) from None
 
     def _read_value(self, node: Any, name: str) -> Any:
         if isinstance(node, yaml.SequenceNode):
@@ -111,11 +78,11 @@ class _Reader:
 
     def _read_scalar(self, node: Any, name: str) -> Any:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._error(node, f"{name} takes a value or a list of values")
+            raise self._file.build_error(node, f"{name} takes a value or a list of values")
         try:
             value = yaml.SafeLoader("").construct_object(node)
         except (yaml.YAMLError, ValueError) as problem:
             reason = getattr(problem, "problem", None) or "it is not valid"
-            raise self._error(node, f"{name}: {reason}") from None
+            raise self._file.build_error(node, f"{name}: {reason}") from None
         # A version such as 3 is a number in YAML.
         return str(value) if name == "versions" else value

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kafkacompat.server.listener import KafkaServer
 
 
-def inject_faults(faults: Faults, server: KafkaServer, services: Services, handlers: Mapping[int, Handler]) -> None:
-    """Let every listener that *server* binds from now on apply the rules; *handlers* are those of the broker."""
+def inject_faults(faults: Faults, server: KafkaServer, services: Services, handlers: Mapping[int, Handler]) -> Pause:
+    """Let every listener that *server* binds from now on apply the rules; *handlers* are those of the broker. Return its pause."""
 
     def move_leader(topic: str, partition: int, broker: int) -> None:
         from kafkacompat.faults.leaders import LeaderMoves
@@ -37,3 +37,4 @@ def inject_faults(faults: Faults, server: KafkaServer, services: Services, handl
     faults.watch(pause)
     tools = FaultTools(faults, services, pause, find_connection, move_leader)
     server.wrap_dispatcher = lambda dispatcher: FaultyDispatcher(dispatcher, tools)
+    return pause

@@ -45,9 +45,13 @@ class LeaderMoves:
 
     async def _move(self, topic: str, partition: int, broker: int) -> None:
         state = self._find_state(topic, partition)
-        target = None if state is None else _choose_target(state, broker)
-        if state is None or target is None:
-            log.warning("Fault move_leader: %s-%d has no other in-sync replica that could lead it", topic, partition)
+        if state is None:
+            log.warning("Fault move_leader: there is no partition %s-%d", topic, partition)
+            return
+        target = _choose_target(state, broker)
+        if target is None:
+            where = "any broker" if broker == ANY else f"broker {broker}"
+            log.warning("Fault move_leader: %s-%d has no in-sync follower on %s", topic, partition, where)
             return
         replicas = [target, *(replica for replica in state.replicas if replica != target)]
         wanted = ReassignableTopic(

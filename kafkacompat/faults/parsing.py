@@ -92,7 +92,7 @@ FIELDS: dict[str, _Kind] = {
     "delay_ms": _number(1, MAX_MS),
     **ACTIONS,
 }
-"""Every field of a rule, with what it takes."""
+"""Every field of a rule, with its kind."""
 
 
 def parse_rule(fields: Mapping[str, Any]) -> FaultRule:
@@ -123,7 +123,7 @@ def parse_rule(fields: Mapping[str, Any]) -> FaultRule:
         given=given,
         **{name: given[name] for name in _SAME_FIELDS if name in given},
     )
-    if action == "move_leader" and (rule.topic is None or rule.partition is None or "*" in rule.topic):
+    if action == "move_leader" and (rule.topic is None or rule.partition is None or set(rule.topic) & set("*?")):
         raise FaultError("move_leader: name the partition with topic and partition")
     return rule
 

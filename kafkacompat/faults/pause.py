@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.faults.client_work import ClientWork
 from kafkacompat.handlers.context import Pending, UnanswerableError
 
 if TYPE_CHECKING:
@@ -49,15 +50,22 @@ class Pause:
     def answer_afterwards(self, dispatch: Callable[[], Answer], size_bytes: int) -> Answer:
         """Answer a request once the broker is not paused any more; the connection starts no other request before.
 
-        Fails with UnanswerableError while requests of `MOST_WAITING_BYTES` wait.
+        The request is carried out even if its client has left. Fails with UnanswerableError while requests of `MOST_WAITING_BYTES`
+        wait.
         """
+        work = ClientWork(must_complete=True)
 
         async def answer() -> Any:
             await self._wait(size_bytes)
             outcome = dispatch()
-            return await outcome.response if isinstance(outcome, Pending) else outcome
+            if not isinstance(outcome, Pending):
+                return outcome
+            work.must_complete = not outcome.abandonable
+            if work.has_no_client and outcome.abandonable:
+                outcome.response.cancel()
+            return await outcome.response
 
-        return Pending(Deferred.fromCoroutine(answer()), in_order=True)
+        return Pending(work.begin(answer()), in_order=True, abandonable=True)
 
     async def _wait(self, size_bytes: int) -> None:
         while self:

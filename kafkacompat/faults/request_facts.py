@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.faults.error_responses import METADATA
 from kafkacompat.faults.parsing import name_api
 from kafkacompat.faults.rules import FaultRule, RequestFacts, Target
 from kafkacompat.faults.targets import Covers, TopicKey, list_topics
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.wire.connection import IncomingRequest
     from kafkacompat.wire.schema import Struct
-
-METADATA_KEY = 3
 
 
 class RequestReader:
@@ -61,7 +60,7 @@ class RequestReader:
 
     def _names_all_topics(self) -> bool:
         body: Any = self._incoming.body
-        if body is None or self._incoming.api_key != METADATA_KEY:
+        if body is None or self._incoming.api_key != METADATA:
             return False
         return body.topics is None or (self._incoming.api_version == 0 and not body.topics)
 

@@ -43,9 +43,9 @@ class RequestFacts:
 class FaultRule:
     """One rule. Patterns have ``*`` and ``?`` as in file names; None matches everything.
 
-    ``after``, ``every``, ``times`` and ``share`` choose among the matching requests: the first *after* are left alone, then each
-    *every*-th is a candidate. A random *share* of the candidates, by *seed*, is chosen, at most *times* of them. ``given`` are the
-    fields as the user has given them.
+    ``after``, ``every``, ``share`` and ``times`` choose among the matching requests. The first *after* are left alone. Each *every*-th
+    of the others is a candidate, beginning with the first. A candidate is chosen with the probability *share*, by random numbers from
+    *seed*. The choice ends with *times* chosen requests. ``given`` are the fields as the user has given them.
     """
 
     action: str

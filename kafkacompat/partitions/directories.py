@@ -107,7 +107,7 @@ class Directory:
             self.on_failure(problem)
 
     def sync_recovered(self, opened: Log) -> Log | Deferred[Log]:
-        """Sync what the last process appended and did not sync, where appends count only once they are synced."""
+        """Sync the records that the last process appended and did not sync, where appends count only once they are synced."""
         unsynced = opened.log_end_offset - opened.recovery_point
         if not unsynced or not (self.commit.always or unsynced >= opened.config.flush_messages):
             return opened

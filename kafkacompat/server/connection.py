@@ -446,7 +446,7 @@ class KafkaConnection(Protocol):
         context = RequestContext(
             incoming.api_version, incoming.client_id, self.peer, software=self.software, tenant=self.tenant
         )
-        return self._shared.dispatcher.dispatch(incoming, context)
+        return self._shared.dispatcher.answer_versions(incoming, context)
 
     def _end_failed(self, incoming: IncomingRequest | None, problem: AuthenticationFailedError) -> None:
         """Answer a failed authentication, and close."""

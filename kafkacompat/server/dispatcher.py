@@ -55,6 +55,10 @@ class Dispatcher:
             return answer_in_order(self._handle_when_read(reading, incoming, context))
         return self._handle(incoming, context)
 
+    def answer_versions(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
+        """Return the response to an ApiVersions that begins an authentication; it has been read, and never waits."""
+        return self._handle(incoming, context)
+
     async def _handle_when_read(
         self, reading: Deferred[None], incoming: IncomingRequest, context: RequestContext
     ) -> Any:

@@ -61,7 +61,7 @@ class KafkaFactory(ServerFactory):
     """Builds the connections of one listener, over TLS if *tls* is given; ``port`` is set when it is bound."""
 
     noisy = False
-    """Twisted does not log that the listener begins and ends: until a log is begun, it keeps such events and the broker with them."""
+    """Whether Twisted logs that the listener begins and ends. Until logging begins, it keeps such events in memory, and so the broker."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class KafkaServer:
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self.wrap_dispatcher: Callable[[Dispatcher], Any] | None = None
-        """Returns what answers the requests of a listener in place of its dispatcher; None for the dispatcher itself."""
+        """Returns the object that answers a listener's requests in place of its dispatcher; None: the dispatcher itself answers."""
         self.tenants: InstanceConnections | None = None
         if instances is not None:
             self.tenants = InstanceConnections(instances, self.connections, reactor, find_required)

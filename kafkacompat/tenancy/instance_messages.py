@@ -13,15 +13,16 @@ from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult
 from kafkacompat.wire.apis.incremental_alter_configs import AlterableConfig
 
 MAX_PART_LENGTH = 30_000
+"""Characters of a part in ASCII; a quarter of them otherwise, as a character has up to four bytes."""
 DEFAULT_SOURCE = 5
 """The config source of a default value."""
 
 
 def split_list(text: str) -> Iterator[str]:
     """Yield a list in parts that fit into strings of the protocol, each a list of whole elements."""
-    start = 0
-    while len(text) - start > MAX_PART_LENGTH:
-        end = text.rfind(",", start, start + MAX_PART_LENGTH)
+    start, length = 0, MAX_PART_LENGTH if text.isascii() else MAX_PART_LENGTH // 4
+    while len(text) - start > length:
+        end = text.rfind(",", start, start + length)
         if end <= start:
             break
         yield text[start:end]
@@ -30,7 +31,7 @@ def split_list(text: str) -> Iterator[str]:
 
 
 def encode_changes(changes: Iterable[ConfigOperation]) -> list[AlterableConfig]:
-    """Return the operations of a request: what does not fit into one sets the first part and appends the others."""
+    """Return the operations of a request. A long value is set by its first part; the other parts are appended."""
     return [
         AlterableConfig(name=change.name, config_operation=int(operation), value=value)
         for change in changes

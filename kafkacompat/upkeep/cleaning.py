@@ -118,7 +118,7 @@ class LogCleaner:
         return succeed(None) if cleaning is None else cleaning.give_up()
 
     def compact_now(self, partition: Partition) -> Deferred[None]:
-        """Compact what is sealed and not compacted yet of a partition's log, due or not; fires when that has ended.
+        """Compact the sealed part of a partition's log that is not compacted yet, due or not; fires at the end.
 
         Failures are logged, as those of the compactions that the clock starts.
         """

@@ -162,7 +162,7 @@ class Monitor:
         for stored in self._stored.partitions.values():
             key = stored.key
             state = self._replicas.get((node, key))
-            # The whole log, not only what is committed: the leader may yet receive the fetch that reports the log's end.
+            # The whole log counts, not only its committed part: the leader may yet receive the fetch that reports the log's end.
             is_safe = state is not None and state.log.recovery_point >= state.log.log_end_offset
             if node in stored.replicas and not is_safe:
                 self._lacking.add((node, key))

@@ -178,7 +178,7 @@ class HttpAccess:
 
 
 def decode_basic(secret: bytes) -> tuple[str, str] | None:
-    """Return the name and the password of the scheme Basic; None for what is not valid."""
+    """Return the name and the password of the scheme Basic; None if they are not valid."""
     try:
         name, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
     except ValueError:

@@ -44,7 +44,7 @@ _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)")
 
 
 class Controls(NamedTuple):
-    """What tests control of a broker: ``clock`` is None without --test-clock."""
+    """The parts of a broker that tests control; ``clock`` is None without --test-clock."""
 
     clock: AdjustableReactor | None
     faults: Faults
@@ -197,7 +197,9 @@ class ControlPage(Resource):
         except FaultError as problem:
             raise HttpError(400, str(problem)) from None
         if method not in ("GET", "HEAD"):
-            log.info("%s of %s over HTTP from %s", method, path, request.getClientAddress().host)
+            log.info(
+                "%s of %s over HTTP from %s", method, path.replace("{id}", parts[-1]), request.getClientAddress().host
+            )
         return answer
 
 

@@ -14,7 +14,6 @@ from kafkacompat.timers import Clock, next_turn
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
-    DescribeConfigsResult,
 )
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterConfigsResource,
@@ -78,7 +77,7 @@ class InternalRequests:
                 if problem.status == 404:
                     continue
                 raise
-            found[result.resource_name] = _read_properties(result)
+            found[result.resource_name] = decode_properties(result.configs)
         return found
 
     async def alter(self, name: str, changes: Iterable[ConfigOperation]) -> None:
@@ -97,7 +96,3 @@ class InternalRequests:
             version = self._dispatcher.handlers[request.API_KEY].versions.last
         context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal, tenant=self._tenant)
         return await answer_directly(self._dispatcher, request, context)
-
-
-def _read_properties(result: DescribeConfigsResult) -> Properties:
-    return decode_properties(result.configs)

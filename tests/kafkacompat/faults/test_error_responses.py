@@ -34,6 +34,13 @@ def test_a_rejected_request_has_the_error_and_no_success(key: int, version: int)
     assert set(codes) == {CODE}, response
 
 
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_the_error_is_written_into_every_response_that_has_succeeded(key: int, version: int) -> None:
+    response = reject_request(make_request(key, version), version, ErrorCode.NONE, by_topic=False)
+    patch_response(response, version, CODE, None)
+    assert CODE in list_error_codes(encode_response(response, version), version), response
+
+
 TOPIC_VERSIONS = [
     pytest.param(key, version, id=f"{name} v{version}")
     for name, (key, versions) in list_apis().items()

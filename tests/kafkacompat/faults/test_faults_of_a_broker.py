@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -296,6 +297,45 @@ def test_the_removal_of_all_rules_ends_a_pause(world: FaultyWorld) -> None:
     world.faults.clear()
     world.turn()
     assert client.take_frame() is not None
+
+
+def test_a_request_that_is_dropped_after_a_pause_leaves_with_its_client(world: FaultyWorld) -> None:
+    world.faults.add(api="ListGroups", pause_ms=1_000)
+    world.faults.add(api="Produce", drop=True)
+    world.connect().send(ListGroupsRequest(), 4)
+    world.turn()
+    client = world.connect()
+    client.send(make_produce(world.topic, 0), 9)
+    world.turn()
+    world.clock.advance(1)
+    world.turn()
+    assert end_offset(world, 0) == 1
+    client.leave()
+    world.turn()
+    assert world.broker.server.budget.held_bytes == 0
+
+
+def test_a_paused_broker_carries_out_the_requests_of_clients_that_have_left(world: FaultyWorld) -> None:
+    world.faults.add(client_id="raw", pause_ms=1_000)
+    client = world.connect()
+    client.send(make_produce(world.topic, 0), 9)
+    world.turn()
+    client.leave()
+    world.clock.advance(1)
+    world.turn()
+    assert end_offset(world, 0) == 1
+
+
+def test_a_broker_that_stops_ends_its_pause(tmp_path: Path) -> None:
+    world = FaultyWorld(tmp_path)
+    world.faults.add(client_id="raw", pause_ms=DAY_MS)
+    client = world.connect()
+    client.send(ListGroupsRequest(), 4)
+    world.turn()
+    began = world.clock.seconds()
+    world.end()
+    assert client.take_frame() is not None
+    assert world.clock.seconds() - began < 1
 
 
 def test_a_paused_broker_keeps_a_bounded_number_of_bytes(world: FaultyWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Faults for the clients of an instance: they know its topics by other names and ids than the brokers."""
+"""Faults for the clients of an instance, which know its topics by other names and ids than the brokers."""
 
 from __future__ import annotations
 

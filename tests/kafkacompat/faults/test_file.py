@@ -64,6 +64,7 @@ def test_a_file_may_have_no_rules(tmp_path: Path, text: str) -> None:
         ("", "faults.yaml is empty: a file without rules has the key rules"),
         ("- drop: true", "line 1: the file takes keys with values"),
         ("rule: []", "line 1: rule is not known: the keys are rules and seed"),
+        ("rule:\n- drop: true", "line 1: rule is not known"),
         ("rules: 3", "line 1: rules takes a list of rules"),
         ("rules:\n- 3", "line 2: a rule takes keys with values"),
         ("rules:\n- drop: true\n  drop: true", "line 3: drop is there twice"),

@@ -190,6 +190,9 @@ def test_a_leader_is_moved_in_a_cluster_by_a_rule_with_a_partition() -> None:
     faults.add(topic="t", partition=0, move_leader=2)
     with pytest.raises(FaultError, match="name the partition with topic and partition"):
         faults.add(topic="t", move_leader=True)
+    for pattern in ("t*", "t?"):
+        with pytest.raises(FaultError, match="name the partition with topic and partition"):
+            faults.add(topic=pattern, partition=0, move_leader=True)
 
 
 def test_the_number_of_rules_is_bounded() -> None:

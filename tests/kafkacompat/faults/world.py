@@ -17,12 +17,13 @@ from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkacompat.wire.compiler import encode_message, find_reader
+from kafkacompat.wire.compiler import find_reader
 from kafkacompat.wire.frames import SIZE
-from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import ResponseHeader, response_header_version
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request
 from tests.fakes.memory_host import MemoryHost
+from tests.kafkacompat.server.listening import encode_request
 from tests.kafkacompat.test_broker_over_memory_network import HOST, PORT, TURN_S, World
 
 
@@ -45,17 +46,9 @@ class RawClient(Protocol):
         transport: Any = self.transport
         transport.loseConnection()
 
-    def send(self, request: Request, version: int, client_id: str = "raw") -> None:
+    def send(self, request: Request, version: int) -> None:
         self.correlation_id += 1
-        header = RequestHeader(
-            request_api_key=request.API_KEY,
-            request_api_version=version,
-            correlation_id=self.correlation_id,
-            client_id=client_id,
-        )
-        frame = encode_message(header, request_header_version(type(request), version)) + encode_message(
-            request, version
-        )
+        frame = encode_request(request, version, self.correlation_id, client_id="raw")
         transport: Any = self.transport
         transport.send_parts([SIZE.pack(len(frame)) + frame])
 

@@ -20,10 +20,15 @@ CORRELATION_ID = 0x12345678
 CLIENT = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
 
 
-def encode_request(request: Request, version: int, correlation_id: int = CORRELATION_ID) -> bytes:
+def encode_request(
+    request: Request, version: int, correlation_id: int = CORRELATION_ID, client_id: str = "test"
+) -> bytes:
     """The request's header and body."""
     header = RequestHeader(
-        request_api_key=request.API_KEY, request_api_version=version, correlation_id=correlation_id, client_id="test"
+        request_api_key=request.API_KEY,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
     )
     return encode_message(header, request_header_version(type(request), version)) + encode_message(request, version)
 

@@ -41,10 +41,11 @@ class Dispatcher:
     def __init__(self) -> None:
         self.principals: list[Principal] = []
 
+    def answer_versions(self, incoming: Any, context: Any) -> Any:
+        assert incoming.api_key == 18 and context.principal == ANONYMOUS
+        return ApiVersionsResponse(error_code=0 if incoming.body else ErrorCode.UNSUPPORTED_VERSION)
+
     def dispatch(self, incoming: Any, context: Any) -> Any:
-        if incoming.api_key == 18:
-            assert context.principal == ANONYMOUS
-            return ApiVersionsResponse(error_code=0 if incoming.body else ErrorCode.UNSUPPORTED_VERSION)
         self.principals.append(context.principal)
         return HeartbeatResponse()
 

@@ -17,6 +17,13 @@ def test_a_long_list_is_split_between_its_elements() -> None:
     assert list(split_list("")) == [""]
 
 
+def test_every_part_fits_into_a_string_whatever_its_letters() -> None:
+    users = ",".join(f"User:\N{GRINNING FACE}{number}" for number in range(20_000))
+    parts = list(split_list(users))
+    assert ",".join(parts) == users
+    assert all(len(part.encode()) < 1 << 15 for part in parts)
+
+
 def test_a_long_value_is_set_and_the_rest_appended() -> None:
     sent = encode_changes([ConfigOperation("whitelist", ConfigOperationType.SET, NETWORKS)])
     assert [config.config_operation for config in sent] == [0, *[2] * (len(sent) - 1)]

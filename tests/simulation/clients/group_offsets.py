@@ -63,9 +63,8 @@ async def commit_offsets(
         # The ids of topics may be unknown at the first attempt.
         await coordinator.ask(lambda: _build_commit(process, member.group, *sender, offsets), _find_commit_error)
     except KafkaError:
-        return (
-            False  # The group is in its next generation, for example: another member reads on from an earlier commit.
-        )
+        # The group is in its next generation, for example: another member reads on from an earlier commit.
+        return False
     commits.record_acknowledged(process.name, numbers)
     return True
 
