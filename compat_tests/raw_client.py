@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkacompat.wire.headers import (
-    RequestHeader,
-    ResponseHeader,
-    request_header_version,
-    response_header_version,
-)
+from kafkacompat.wire.headers import ResponseHeader, encode_request, response_header_version
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
@@ -71,15 +66,7 @@ class RawClient:
     def encode(self, request: Request, version: int) -> bytes:
         """Return header and body of one request, without the frame's size."""
         self._correlation_id += 1
-        header = RequestHeader(
-            request_api_key=request.API_KEY,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id=self.client_id,
-        )
-        return compiler.encode_message(
-            header, request_header_version(type(request), version)
-        ) + compiler.encode_message(request, version)
+        return encode_request(request, version, self._correlation_id, self.client_id)
 
     def send_frame(self, payload: bytes) -> None:
         """Send *payload* after its size."""

@@ -22,7 +22,6 @@ from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsRe
 from kafkacompat.wire.apis.produce import ProduceRequest
 from kafkacompat.wire.compiler import (
     Part,
-    encode_message,
     find_reader,
     find_stepwise_reader,
     find_stepwise_writer,
@@ -32,9 +31,8 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.frames import SIZE
 from kafkacompat.wire.headers import (
     API_VERSIONS_KEY,
-    RequestHeader,
     ResponseHeader,
-    request_header_version,
+    encode_request_header,
     response_header_version,
 )
 from kafkacompat.wire.primitives import MalformedError
@@ -167,13 +165,7 @@ class ClientConnection:
 
     def _build_frame(self, outgoing: OutgoingRequest, request: type[Request], body: list[Part]) -> list[Part]:
         """Return a request as a frame: size, header, body."""
-        header = RequestHeader(
-            request_api_key=outgoing.api_key,
-            request_api_version=outgoing.api_version,
-            correlation_id=outgoing.correlation_id,
-            client_id=self._client_id,
-        )
-        first = encode_message(header, request_header_version(request, outgoing.api_version))
+        first = encode_request_header(request, outgoing.api_version, outgoing.correlation_id, self._client_id)
         size = len(first) + sum(map(measure_part, body))
         body[0] = SIZE.pack(size) + first + body[0]  # type: ignore[operator]  # a writer's first part is a buffer
         return body

@@ -6,6 +6,7 @@ the whole header.
 
 from __future__ import annotations
 
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.schema import Message, Request, Response, int16, int32, string
 
 PRODUCE_KEY = 0
@@ -39,6 +40,23 @@ def request_header_version(request: type[Request], version: int) -> int:
     if version in request.FLEXIBLE:
         return 2
     return 0 if version == 0 and request.API_KEY == CONTROLLED_SHUTDOWN_KEY else 1
+
+
+def encode_request_header(request: type[Request], version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """Return the header of a request in *version* of its API."""
+    header = RequestHeader(
+        request_api_key=request.API_KEY,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    return encode_message(header, request_header_version(request, version))
+
+
+def encode_request(request: Request, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """Return the header and the body of a request without file regions; the frame's size is the caller's."""
+    header = encode_request_header(type(request), version, correlation_id, client_id)
+    return header + encode_message(request, version)
 
 
 def response_header_version(message: type[Request | Response], version: int) -> int:

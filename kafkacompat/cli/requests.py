@@ -14,7 +14,7 @@ from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import ResponseHeader, encode_request, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Request, Response
 
@@ -144,14 +144,7 @@ class BlockingConnection:
 
     def _exchange(self, request: Request, response: type[ResponseType], version: int) -> ResponseType:
         self._correlation_id += 1
-        header = RequestHeader(
-            request_api_key=request.API_KEY,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id=CLIENT_ID,
-        )
-        header_version = request_header_version(type(request), version)
-        payload = compiler.encode_message(header, header_version) + compiler.encode_message(request, version)
+        payload = encode_request(request, version, self._correlation_id, CLIENT_ID)
         try:
             self._socket.sendall(struct.pack(">i", len(payload)) + payload)
             return self._parse_response(self._receive_frame(), response, version)

@@ -19,7 +19,7 @@ from kafkacompat.history.ports import free_port
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafkacompat.wire.headers import RequestHeader, ResponseHeader
+from kafkacompat.wire.headers import ResponseHeader, encode_request
 from kafkacompat.wire.primitives import MalformedError
 
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
@@ -179,8 +179,7 @@ def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
 
 
 def _request_versions(connection: socket.socket) -> ApiVersionsResponse:
-    header = RequestHeader(request_api_key=18, request_api_version=0, correlation_id=1, client_id="kafkacompat-verify")
-    request = compiler.encode_message(header, 1) + compiler.encode_message(ApiVersionsRequest(), 0)
+    request = encode_request(ApiVersionsRequest(), 0, 1, "kafkacompat-verify")
     connection.sendall(struct.pack(">i", len(request)) + request)
     with connection.makefile("rb") as answers:
         (size_bytes,) = struct.unpack(">i", _check_size(answers.read(4), 4))

@@ -24,13 +24,12 @@ from kafkacompat.handlers.controller_apis import CARRIED_OUT_ANYWHERE, CONTROLLE
 from kafkacompat.security.principals import pack_principal
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.envelope import EnvelopeRequest, EnvelopeResponse
-from kafkacompat.wire.compiler import Part, encode_message, find_reader, find_stepwise_writer
+from kafkacompat.wire.compiler import Part, find_reader, find_stepwise_writer
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.headers import (
-    RequestHeader,
     ResponseHeader,
-    request_header_version,
+    encode_request_header,
     response_header_version,
 )
 from kafkacompat.wire.schema import Request, Response
@@ -179,13 +178,7 @@ class Forwarding:
     async def _enclose(self, request: Enclosed) -> EnvelopeRequest:
         incoming, body = request.incoming, request.body
         version = incoming.api_version
-        header = RequestHeader(
-            request_api_key=incoming.api_key,
-            request_api_version=version,
-            correlation_id=incoming.correlation_id,
-            client_id=incoming.client_id,
-        )
-        parts: list[Part] = [encode_message(header, request_header_version(type(body), version))]
+        parts: list[Part] = [encode_request_header(type(body), version, incoming.correlation_id, incoming.client_id)]
         writing = make_steps(self._clock, _write_request(body, version, parts))
         if writing is not None:
             await writing

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.wire.apis import find_api
+from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest
+from kafkacompat.wire.apis.heartbeat import HeartbeatRequest
 from kafkacompat.wire.compiler import decode_message, encode_message
-from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import (
+    RequestHeader,
+    ResponseHeader,
+    encode_request,
+    request_header_version,
+    response_header_version,
+)
 from kafkacompat.wire.primitives import MalformedError
 
 HEADER = RequestHeader(request_api_key=3, request_api_version=9, correlation_id=7, client_id="id")
@@ -16,6 +24,20 @@ HEADER = RequestHeader(request_api_key=3, request_api_version=9, correlation_id=
 def test_the_client_id_keeps_its_two_byte_length(version: int, end: str) -> None:
     assert encode_message(HEADER, version).hex() == "0003" + "0009" + "00000007" + "00026964" + end
     assert decode_message(RequestHeader, encode_message(HEADER, version), version) == HEADER
+
+
+@pytest.mark.parametrize(("version", "header"), [
+    (0, "0007" + "0000" + "00000005"),
+    (1, "0007" + "0001" + "00000005" + "0002" + "6964"),
+    (3, "0007" + "0003" + "00000005" + "0002" + "6964" + "00"),
+])  # fmt: skip
+def test_a_request_has_the_header_of_its_version(version: int, header: str) -> None:
+    request = ControlledShutdownRequest(broker_id=1)
+    assert encode_request(request, version, 5, "id").hex() == header + encode_message(request, version).hex()
+
+
+def test_a_request_may_be_sent_without_a_client_id() -> None:
+    assert encode_request(HeartbeatRequest(), 0, 5, None)[:10].hex() == "000c" + "0000" + "00000005" + "ffff"
 
 
 def test_a_request_header_may_lack_a_client_id() -> None:

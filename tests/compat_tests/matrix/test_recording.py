@@ -19,9 +19,8 @@ from kafkacompat.wire.apis.produce import (
     TopicProduceResponse,
 )
 from kafkacompat.wire.headers import (
-    RequestHeader,
     ResponseHeader,
-    request_header_version,
+    encode_request,
     response_header_version,
 )
 from kafkacompat.wire.schema import Request, Response
@@ -32,14 +31,7 @@ def make_frame(payload: bytes) -> bytes:
 
 
 def request_bytes(request: Request, version: int, correlation_id: int = 1) -> bytes:
-    header = RequestHeader(
-        request_api_key=request.API_KEY,
-        request_api_version=version,
-        correlation_id=correlation_id,
-        client_id="client",
-    )
-    head = compiler.encode_message(header, request_header_version(type(request), version))
-    return make_frame(head + compiler.encode_message(request, version))
+    return make_frame(encode_request(request, version, correlation_id, "client"))
 
 
 def answer_bytes(answer: Response, version: int, correlation_id: int = 1) -> bytes:

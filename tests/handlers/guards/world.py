@@ -16,7 +16,7 @@ from kafkacompat.broker import Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis import find_api
-from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import ResponseHeader, encode_request, response_header_version
 from kafkacompat.wire.schema import Request
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.memory_host import MemoryHost
@@ -97,12 +97,7 @@ class GuardedWorld:
 
     def begin(self, address: str, request: Request, version: int) -> _Exchange:
         """Send a request from an address."""
-        kind = type(request)
-        header = RequestHeader(
-            request_api_key=request.API_KEY, request_api_version=version, correlation_id=1, client_id="test"
-        )
-        body = compiler.encode_message(header, request_header_version(kind, version))
-        body += compiler.encode_message(request, version)
+        body = encode_request(request, version, 1, "test")
         exchange = _Exchange(SIZE.pack(len(body)) + body)
         connecting = self.network.at(address).connect(HOST, PORT, exchange, 30.0)
         connecting.addErrback(lambda failure: setattr(exchange, "is_closed", True))

@@ -9,9 +9,10 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers.context import Peer, Pending, RequestContext
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.timers import Clock, make_steps
-from kafkacompat.wire.compiler import decode_message, encode_message
+from kafkacompat.wire import headers
+from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.connection import ServerConnection
-from kafkacompat.wire.headers import RequestHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import response_header_version
 from kafkacompat.wire.schema import Request, Response
 
 Answer = TypeVar("Answer", bound=Response)
@@ -24,13 +25,7 @@ def encode_request(
     request: Request, version: int, correlation_id: int = CORRELATION_ID, client_id: str = "test"
 ) -> bytes:
     """The request's header and body."""
-    header = RequestHeader(
-        request_api_key=request.API_KEY,
-        request_api_version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
-    )
-    return encode_message(header, request_header_version(type(request), version)) + encode_message(request, version)
+    return headers.encode_request(request, version, correlation_id, client_id)
 
 
 def decode_response(data: bytes, answer: type[Answer], version: int) -> Answer:

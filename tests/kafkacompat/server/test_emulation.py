@@ -18,7 +18,7 @@ from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsRe
 from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.headers import RequestHeader, request_header_version
+from kafkacompat.wire.headers import encode_request_header
 from kafkacompat.wire.releases import RELEASES, find_release
 from kafkacompat.wire.schema import Request
 from tests.handlers.data_node import DataNode
@@ -41,10 +41,7 @@ class Client:
         self._receive = connection.dataReceived
 
     def send(self, request: Request, version: int, body: bytes | None = None) -> None:
-        header = RequestHeader(
-            request_api_key=request.API_KEY, request_api_version=version, correlation_id=1, client_id="c"
-        )
-        content = compiler.encode_message(header, request_header_version(type(request), version))
+        content = encode_request_header(type(request), version, 1, "c")
         content += compiler.encode_message(request, version) if body is None else body
         self._receive(struct.pack(">i", len(content)) + content)
 

@@ -19,9 +19,9 @@ from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.server.listener import KafkaFactory
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
-from kafkacompat.wire.compiler import decode_message, encode_message
+from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.frames import SIZE
-from kafkacompat.wire.headers import RequestHeader, request_header_version
+from kafkacompat.wire.headers import encode_request
 from kafkacompat.wire.schema import Versions
 from tests.kafkacompat.server.world import Transport, World
 
@@ -46,11 +46,7 @@ class ThrottledWorld(World):
     def produce(self, correlation_id: int, size_bytes: int = 0, response: Any = ..., version: int = VERSION) -> None:
         """Receive a Produce request whose body has this many bytes and a few more."""
         self.dispatcher.results.append(ProduceResponse() if response is ... else response)
-        body = encode_message(ProduceRequest(transactional_id="x" * size_bytes), version)
-        header = RequestHeader(
-            request_api_key=PRODUCE, request_api_version=version, correlation_id=correlation_id, client_id="c"
-        )
-        content = encode_message(header, request_header_version(ProduceRequest, version)) + body
+        content = encode_request(ProduceRequest(transactional_id="x" * size_bytes), version, correlation_id, "c")
         self.connection.dataReceived(SIZE.pack(len(content)) + content)
 
     def throttle_times(self) -> list[int]:

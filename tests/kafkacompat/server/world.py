@@ -15,9 +15,8 @@ from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.frames import SIZE
-from kafkacompat.wire.headers import RequestHeader
+from kafkacompat.wire.headers import encode_request
 from kafkacompat.wire.schema import Request, Versions
 
 
@@ -144,6 +143,5 @@ class World:
 
 
 def make_request(correlation_id: int, group_id: str = "") -> bytes:
-    header = RequestHeader(request_api_key=12, request_api_version=0, correlation_id=correlation_id, client_id="c")
-    content = encode_message(header, 1) + encode_message(HeartbeatRequest(group_id=group_id), 0)
+    content = encode_request(HeartbeatRequest(group_id=group_id), 0, correlation_id, "c")
     return SIZE.pack(len(content)) + content
