@@ -9,10 +9,11 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -21,7 +22,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 VALID_DAYS = 30
-BROKER_HOSTS = ("127.0.0.1", "::1")
+BROKER_HOSTS = ("localhost", "127.0.0.1", "::1")
+KeyOwner: TypeAlias = tuple[x509.Name, ec.EllipticCurvePrivateKey]
+"""A distinguished name and the private key of its owner."""
 
 
 class CertificateFiles(NamedTuple):
@@ -47,11 +50,13 @@ class Authority:
         self._folder = tempfile.mkdtemp(prefix="kafkacompat-")
         atexit.register(self._remove)
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _build_name("kafkacompat.testing")
-        certificate = self._build(self._name, self._key.public_key(), is_authority=True).sign(
-            self._key, hashes.SHA256()
+        self._name = build_name("kafkacompat.testing")
+        begin = datetime.now(timezone.utc)
+        self._validity = (begin - timedelta(days=1), begin + timedelta(days=VALID_DAYS))
+        certificate = sign_certificate(
+            (self._name, self._key), (self._name, self._key), self._validity, is_authority=True
         )
-        self.certificate = certificate.public_bytes(Encoding.PEM).decode()
+        self.certificate = encode_certificate(certificate)
         self.ca_file = self._write("ca.pem", self.certificate)
         self._issued = 0
 
@@ -73,28 +78,9 @@ class Authority:
 
     def _issue(self, name: str, hosts: tuple[str, ...]) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._build(_build_name(name), key.public_key(), is_authority=False)
-        if hosts:
-            names = [x509.DNSName("localhost"), *(x509.IPAddress(ip_address(host)) for host in hosts)]
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
+        certificate = sign_certificate((build_name(name), key), (self._name, self._key), self._validity, hosts)
         key_text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        return Pair(key_text, certificate.public_bytes(Encoding.PEM).decode() + self.certificate)
-
-    def _build(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, is_authority: bool
-    ) -> x509.CertificateBuilder:
-        now = datetime.now(timezone.utc)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=VALID_DAYS))
-            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-        )
+        return Pair(key_text, encode_certificate(certificate) + self.certificate)
 
     def _write(self, name: str, text: str) -> str:
         path = os.path.join(self._folder, name)
@@ -114,5 +100,44 @@ def get_authority() -> Authority:
     return Authority()
 
 
-def _build_name(common_name: str) -> x509.Name:
+def build_name(common_name: str) -> x509.Name:
+    """Return the distinguished name ``CN=<common_name>``."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def encode_certificate(certificate: x509.Certificate) -> str:
+    """Return a certificate in PEM."""
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def sign_certificate(
+    subject: KeyOwner,
+    issuer: KeyOwner,
+    validity: tuple[datetime, datetime],
+    hosts: Sequence[str] = (),
+    *,
+    is_authority: bool = False,
+) -> x509.Certificate:
+    """Return the certificate of a subject, signed by an issuer, for hosts by address or name."""
+    begin, end = validity
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject[0])
+        .issuer_name(issuer[0])
+        .public_key(subject[1].public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+    )
+    if hosts:
+        names = [_name_host(host) for host in hosts]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(issuer[1], hashes.SHA256())
+
+
+def _name_host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import cache
-from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -18,9 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     pkcs12,
 )
-from cryptography.x509.oid import NameOID
 
-BEGIN = datetime(2020, 1, 1, tzinfo=timezone.utc)
+from kafkacompat.testing.certificates import build_name, encode_certificate, sign_certificate
+
+BEGIN = datetime(2019, 12, 31, tzinfo=timezone.utc)
 END = datetime(2120, 1, 1, tzinfo=timezone.utc)
 
 
@@ -56,7 +55,8 @@ class Authority:
 
     def __init__(self, name: str = "ca") -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
-        self.certificate = _sign(parse_name(name), self.key, parse_name(name), self.key, is_authority=True)
+        owner = (build_name(name), self.key)
+        self.certificate = sign_certificate(owner, owner, (BEGIN, END), is_authority=True)
 
     @property
     def pem(self) -> str:
@@ -73,21 +73,20 @@ class Authority:
         name: str | x509.Name,
         hosts: Sequence[str] = ("127.0.0.1", "localhost", "broker-1"),
         *,
-        begin: datetime = BEGIN,
         end: datetime = END,
     ) -> Member:
         """Issue a certificate for hosts; *name* alone is its common name."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = parse_name(name) if isinstance(name, str) else name
-        certificate = _sign(subject, key, self.certificate.subject, self.key, hosts, begin=begin, end=end)
+        subject = build_name(name) if isinstance(name, str) else name
+        certificate = sign_certificate((subject, key), (self.certificate.subject, self.key), (BEGIN, end), hosts)
         return Member(key, (certificate, self.certificate))
 
 
 def issue_itself(name: str | x509.Name) -> Member:
     """Return a member whose certificate is self-signed."""
-    subject = parse_name(name) if isinstance(name, str) else name
+    subject = build_name(name) if isinstance(name, str) else name
     key = ec.generate_private_key(ec.SECP256R1())
-    return Member(key, (_sign(subject, key, subject, key, ("localhost",)),))
+    return Member(key, (sign_certificate((subject, key), (subject, key), (BEGIN, END), ("localhost",)),))
 
 
 @cache
@@ -100,46 +99,3 @@ def shared_authority() -> Authority:
 def shared_member(name: str) -> Member:
     """A member of that authority, for tests that need no other."""
     return shared_authority().issue(name)
-
-
-def parse_name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def encode_certificate(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(Encoding.PEM).decode()
-
-
-def _sign(
-    subject: x509.Name,
-    key: Any,
-    issuer: x509.Name,
-    issuer_key: Any,
-    hosts: Sequence[str] = (),
-    *,
-    is_authority: bool = False,
-    begin: datetime = BEGIN,
-    end: datetime = END,
-) -> x509.Certificate:
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begin - timedelta(days=1))
-        .not_valid_after(end)
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-    )
-    if hosts:
-        builder = builder.add_extension(
-            x509.SubjectAlternativeName([_name_host(host) for host in hosts]), critical=False
-        )
-    return builder.sign(issuer_key, hashes.SHA256())
-
-
-def _name_host(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
