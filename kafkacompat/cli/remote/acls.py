@@ -88,7 +88,7 @@ def _rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--producer", is_flag=True, help="Write, Describe and Create on topics, and for transactional ids."
         ),
         click.option(
-            "--operation", "operations", multiple=True, metavar="OPERATION", help="Such as Read; by default all."
+            "--operation", "operations", multiple=True, metavar="OPERATION", help="Such as Read; by default All."
         ),
         click.option("--deny-host", "deny_hosts", **host, help="Address of the denied principals; by default all."),
         click.option("--allow-host", "allow_hosts", **host, help="Address of the allowed principals; by default all."),
@@ -184,17 +184,18 @@ def remove(
 ) -> None:
     """Remove the rules about resources, principals, hosts and operations, and show them.
 
-    Without a principal, the rules of all principals are removed. At a terminal the command asks before; elsewhere it needs --force.
+    With a principal, only rules of the named operations are removed, without a name those of the operation All. Without a
+    principal, the rules of all principals and operations are removed. At a terminal the command asks before; elsewhere it needs --force.
 
     \b
     Examples:
-      kafkacompat acls remove --allow-principal User:alice --topic orders --bootstrap-server localhost:9092
+      kafkacompat acls remove --allow-principal User:alice --operation Read --topic orders --bootstrap-server localhost:9092
       kafkacompat acls remove --topic orders --force --bootstrap-server localhost:9092
     """
     from kafkacompat.cli.remote.administration import acls as work
     from kafkacompat.cli.remote.administration.acl_options import PATTERN_TYPES, list_accesses
     from kafkacompat.cli.remote.running import run_command
-    from kafkacompat.security.acls.model import ANY
+    from kafkacompat.security.acls.model import ANY, AclOperation
 
     accesses = list_accesses(
         resources,
@@ -202,7 +203,8 @@ def remove(
         is_producer=producer,
         is_consumer=consumer,
         is_idempotent=idempotent,
-        without_operation=ANY,
+        # As kafka-acls: the operation of a named principal's rules is All by default.
+        without_operation=AclOperation.ALL if grantees else ANY,
     )
     if not grantees and not force:
         _confirm_removal()

@@ -50,11 +50,21 @@ def test_rules_are_added_listed_and_removed(guarded: RemoteWorld) -> None:
     assert [rule[2] for rule in list_rules(guarded, *matching)] == ["CREATE", "DESCRIBE", "READ", "WRITE"]
     assert list_rules(guarded, "--group", "g") == [("User:bob", "ALLOW", "READ", "g", "PREFIXED", "*")]
 
-    removed = guarded.read("acls", "remove", "--allow-principal", "User:alice", "--topic", "orders")
+    removed = guarded.read("acls", "remove", *reading, "--topic", "orders")
     assert {rule["operation"] for rule in removed} == {"READ", "DESCRIBE_CONFIGS"}
     assert guarded.succeed("acls", "remove", "--topic", "a", "--force").stderr == "Removed 2 rules\n"
     assert guarded.succeed("acls", "remove", "--topic", "a", "--force").stderr == "No rule is removed\n"
     assert len(list_rules(guarded)) == 7
+
+
+def test_without_an_operation_a_principal_loses_the_rule_of_the_operation_all(guarded: RemoteWorld) -> None:
+    alice, orders = ("--allow-principal", "User:alice"), ("--topic", "orders")
+    guarded.succeed("acls", "add", *alice, "--operation", "Read", *orders)
+    guarded.succeed("acls", "add", *alice, *orders)
+    (removed,) = guarded.read("acls", "remove", *alice, *orders)
+    assert removed["operation"] == "ALL"
+    assert [rule[2] for rule in list_rules(guarded)] == ["READ"]
+    assert guarded.succeed("acls", "remove", *alice, *orders).stderr == "No rule is removed\n"
 
 
 def test_a_terminal_is_asked_before_the_rules_of_all_principals_are_removed(
