@@ -58,6 +58,8 @@ class RemoteCluster:
         self._bootstrap = connect_first(self.addresses, connect)
         self._connections: dict[int, Connection] = {}
         self._brokers: MetadataResponse | None = None
+        self._coordinators: dict[tuple[int, str], int] = {}
+        """The coordinators found, by key type and key, until one of them rejects a request."""
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +131,7 @@ class RemoteCluster:
         node_id, code, message = self.retry(find, lambda outcome: outcome[1])
         if code:
             raise RemoteError(f"the coordinator of {key} is not found: {explain_refusal(code, message)}")
+        self._coordinators[key_type, key] = node_id
         return node_id
 
     def request_coordinator(
@@ -142,7 +145,13 @@ class RemoteCluster:
         """Send a request to the coordinator of *key*, again while the coordinator moves or loads."""
 
         def find_and_request() -> ResponseType:
-            return self.request_broker(self.find_coordinator(key, key_type), request, response)
+            node_id = self._coordinators.get((key_type, key))
+            if node_id is None:
+                node_id = self.find_coordinator(key, key_type)
+            answer = self.request_broker(node_id, request, response)
+            if find_code(answer) in NOT_YET:
+                self._coordinators.pop((key_type, key), None)
+            return answer
 
         return self.retry(find_and_request, find_code)
 

@@ -10,7 +10,7 @@ import pytest
 from kafkacompat.cli.remote.administration.group_listing import GroupListing
 from kafkacompat.cli.remote.administration.group_members import MemberDescription, describe_group
 from kafkacompat.cli.remote.administration.group_offsets import GroupPosition, read_share_offsets
-from kafkacompat.cli.remote.cluster import COORDINATOR_ATTEMPTS, GROUP_KEY, RemoteCluster
+from kafkacompat.cli.remote.cluster import COORDINATOR_ATTEMPTS, GROUP_KEY, TRANSACTION_KEY, RemoteCluster
 from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.requests import NoResponseError
 from kafkacompat.wire.apis import share_group_describe as share
@@ -114,6 +114,16 @@ def test_changes_go_to_the_controller_and_group_requests_to_the_coordinator() ->
         (COORDINATOR, DeleteGroupsRequest),
     ]
     assert brokers.open == 0 and brokers.waited_s == 0
+
+
+def test_a_coordinator_is_searched_once() -> None:
+    brokers = FakeBrokers()
+    cluster = brokers.make_cluster()
+    assert cluster.find_coordinator("g", GROUP_KEY) == COORDINATOR
+    assert delete_group(cluster) == delete_group(cluster) == 0
+    assert [kind for _, kind in brokers.requests].count(FindCoordinatorRequest) == 1
+    assert cluster.find_coordinator("g", TRANSACTION_KEY) == COORDINATOR
+    assert [kind for _, kind in brokers.requests].count(FindCoordinatorRequest) == 2
 
 
 def test_a_coordinator_that_is_not_there_yet_is_searched_again() -> None:
