@@ -54,6 +54,14 @@ class _StepError(Exception):
         self.verdict = verdict
 
 
+class _UncertainError(Exception):
+    """Nobody knows if the topic exists, because its creation got no response or timed out; carries the step's verdict."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.text)
+        self.verdict = verdict
+
+
 def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Verdict]:
     """Create *topic*, produce and consume one record, delete the topic, and compare clocks; yields a verdict for each step."""
     connection = open_connection(access, host, port)
@@ -69,8 +77,9 @@ def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Ver
         yield deletion
     except _StepError as problem:
         yield problem.verdict
-    except ExchangeError as problem:
-        yield fail(TOPIC, f"the broker {problem}", "read the broker's log")
+    except _UncertainError as problem:
+        yield problem.verdict
+        yield _delete_uncertain_topic(access, host, port, topic)
     finally:
         connection.close()
 
@@ -108,13 +117,17 @@ def _create_topic(connection: WireConnection, topic: str) -> Verdict:
         (result,) = connection.request(request, CreateTopicsResponse).topics
     except MissingApiError:
         raise _StepError(skip(TOPIC, "no record was tried, because the broker cannot create topics")) from None
+    except ExchangeError as problem:
+        raise _UncertainError(fail(TOPIC, f"the broker {problem}", "read the broker's log")) from None
     if not result.error_code:
         return accept(TOPIC, f"{topic} was created")
     reason = describe_code(result.error_code, result.error_message)
     text = f"no record was tried, because no topic could be created: {reason}"
     if result.error_code in _NO_RIGHT:
         raise _StepError(warn(TOPIC, text, _ADVISE_RIGHT.format("CREATE")))
-    raise _StepError(fail(TOPIC, text, "read the log of the controller"))
+    verdict = fail(TOPIC, text, "read the log of the controller")
+    # The controller may still create it.
+    raise _UncertainError(verdict) if result.error_code == ErrorCode.REQUEST_TIMED_OUT else _StepError(verdict)
 
 
 def _connect_leader(access: Access, connection: WireConnection, topic: str) -> WireConnection:
@@ -193,16 +206,34 @@ def judge_clock(written: Written) -> Verdict:
     return warn(CLOCK, text, "let both keep time by NTP: retention, --timestamp and tokens go by the clock")
 
 
-def _delete_topic(connection: WireConnection, topic: str) -> Verdict:
+def _delete_uncertain_topic(access: Access, host: str, port: int, topic: str) -> Verdict:
+    """Delete the topic by another connection, as the first one may be broken."""
+    try:
+        connection = open_connection(access, host, port)
+    except StageError as problem:
+        return warn(DELETE, f"{topic} may be left, because {problem.text}", _advise_deletion(topic))
+    try:
+        return _delete_topic(connection, topic, may_be_missing=True)
+    finally:
+        connection.close()
+
+
+def _advise_deletion(topic: str) -> str:
+    return f"delete it: kafkacompat topics delete {topic}"
+
+
+def _delete_topic(connection: WireConnection, topic: str, *, may_be_missing: bool = False) -> Verdict:
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=topic)], topic_names=[topic], timeout_ms=REQUEST_TIMEOUT_MS
     )
-    advice = f"delete it: kafkacompat topics delete {topic}"
+    advice, is_left = _advise_deletion(topic), "may be left" if may_be_missing else "is left"
     try:
         (result,) = connection.request(request, DeleteTopicsResponse).responses
     except ExchangeError as problem:
-        return warn(DELETE, f"{topic} is left, because the broker {problem}", advice)
+        return warn(DELETE, f"{topic} {is_left}, because the broker {problem}", advice)
+    if may_be_missing and result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return accept(DELETE, f"{topic} does not exist")
     if result.error_code:
         reason = describe_code(result.error_code, result.error_message)
-        return warn(DELETE, f"{topic} is left: {reason}", advice)
+        return warn(DELETE, f"{topic} {is_left}: {reason}", advice)
     return accept(DELETE, f"{topic} was deleted")

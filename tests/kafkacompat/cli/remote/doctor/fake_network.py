@@ -112,6 +112,8 @@ class FakeBroker:
         self.advertised = {1: ("kafka-1", 9092)}
         self.cluster_id = "cluster"
         self.errors: dict[str, ErrorCode] = {}
+        self.on_create: Callable[[], object] = lambda: None
+        """Called for each topic that a client creates; an OSError closes the connection."""
         self.clock_ahead_s = 0.0
         self.topics: set[str] = set()
         self.deleted: set[str] = set()
@@ -158,6 +160,7 @@ class FakeBroker:
             data = PartitionData(error_code=self._code("fetch"), records=self._batch)
             return FetchResponse(responses=[FetchableTopicResponse(partitions=[data])])
         if api_key == 19:
+            self.on_create()
             return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=self._code("create"))])
         assert api_key == 20
         self.deleted.add("the topic")

@@ -315,6 +315,50 @@ def test_steps_of_the_record_that_fail(step: str, code: ErrorCode, outcomes: dic
 
 
 @pytest.mark.parametrize(
+    ("deletion", "outcome", "words"),
+    [
+        (ErrorCode.NONE, Outcome.OK, "t was deleted"),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, Outcome.OK, "t does not exist"),
+        (ErrorCode.NOT_CONTROLLER, Outcome.WARNING, "t may be left: NOT_CONTROLLER"),
+    ],
+)
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_topic_whose_creation_is_uncertain_is_deleted(
+    is_lost: bool, deletion: ErrorCode, outcome: Outcome, words: str
+) -> None:
+    broker = FakeBroker()
+    broker.errors = {"create": ErrorCode.REQUEST_TIMED_OUT, "delete": deletion}
+    if is_lost:
+        broker.on_create = lose_connection
+    *_, creation, deleted = examine_host(make_network(broker))
+    assert (creation.stage, creation.outcome) == ("topic", Outcome.FAILED)
+    assert ("closes the connection" if is_lost else "REQUEST_TIMED_OUT") in creation.text
+    assert (deleted.stage, deleted.outcome) == ("delete", outcome)
+    assert words in deleted.text
+    assert broker.deleted
+
+
+def lose_connection() -> None:
+    raise ConnectionResetError
+
+
+def test_a_topic_that_may_be_left_on_a_lost_broker_is_named() -> None:
+    broker = FakeBroker()
+    network = make_network(broker)
+
+    def lose_broker() -> None:
+        network.ports[ADDRESS, 9092] = ConnectionRefusedError(111, "Connection refused")
+        raise ConnectionResetError
+
+    broker.on_create = lose_broker
+    *_, creation, deletion = examine_host(network)
+    assert creation.outcome is Outcome.FAILED
+    assert deletion.outcome is Outcome.WARNING
+    assert deletion.text.startswith("t may be left, because ")
+    assert deletion.advice == "delete it: kafkacompat topics delete t"
+
+
+@pytest.mark.parametrize(
     ("ahead_s", "outcome", "words"),
     [
         (0.5, Outcome.OK, "the broker's clock is 0.49"),
