@@ -50,6 +50,9 @@ class Acl:
                 'write Acl("alice", "READ", topic="orders")'
             )
         kind, name = resources[0]
+        for text in (user, name, *operations):
+            if not isinstance(text, str):
+                raise BrokerError(f"a rule has {text!r}, of type {type(text).__name__}: give a text")
         if len(name) > 1 and name.endswith(WILDCARD):
             self.pattern = AclPattern(kind, PatternType.PREFIXED, name[:-1])
         else:

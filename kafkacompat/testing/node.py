@@ -20,6 +20,7 @@ from kafkacompat.testing.security import SUPER_USER
 from kafkacompat.wire.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
+    from kafkacompat.config.listeners import Listener
     from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.server.connection import KafkaConnection
@@ -59,6 +60,7 @@ class Node:
         """The reactor of the broker's present or last process."""
         self.left_open: list[str] = []
         self._broker: Broker | None = None
+        self._listeners: Mapping[str, Listener] = {}
         self._dispatcher: Dispatcher | None = None
 
     @property
@@ -77,6 +79,11 @@ class Node:
     def is_running(self) -> bool:
         """Whether the broker runs."""
         return self._broker is not None
+
+    @property
+    def first_listener(self) -> Listener:
+        """The listener whose address `find_address` returns by default."""
+        return self._listeners[next(iter(self._listeners))]
 
     def find_address(self, listener: str | None = None) -> str:
         """Return ``host:port`` of a listener, by default of the first one."""
@@ -98,6 +105,8 @@ class Node:
         except START_ERRORS as problem:
             raise BrokerError(f"the broker cannot start: {problem}") from None
         self._broker = broker
+        by_name = {listener.name: listener for listener in config.listeners}
+        self._listeners = {name: by_name[name] for name in broker.listeners.bound}
         ports = {name: port for name, (_, port) in broker.listeners.bound.items()}
         self._properties["listeners"] = config.with_ports(ports).given["listeners"]
 

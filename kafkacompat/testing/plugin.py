@@ -99,6 +99,24 @@ def _override(arguments: dict[str, Any], given: dict[str, Any]) -> dict[str, Any
     return {**{name: value for name, value in arguments.items() if name.replace(".", "_") not in names}, **given}
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Pytest: reject markers that would have no effect."""
+    if next(item.iter_markers("kafka_session"), None) is not None:
+        pytest.fail(
+            "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",
+            pytrace=False,
+        )
+    fixtures = set(getattr(item, "fixturenames", ()))
+    # A marker of a module or a class is for those of its tests that have brokers of their own.
+    is_marked = any(marker.name == MARKER for marker in item.own_markers)
+    if is_marked and "kafka_session" in fixtures and fixtures.isdisjoint({"kafka", "kafka_cluster"}):
+        pytest.fail(
+            f"@pytest.mark.{MARKER} has no effect on kafka_session, which all tests share: use the fixture kafka",
+            pytrace=False,
+        )
+
+
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, kafka_release: str | None) -> Iterator[RunningBroker]:
     """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties.

@@ -11,11 +11,12 @@ from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from kafkacompat.config import ConfigError
+from kafkacompat.config.instances import DELETING
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import make_user_entity
 from kafkacompat.security.acls.model import Acl as AclWithPattern
 from kafkacompat.security.acls.table import group_acls
-from kafkacompat.tenancy.instance_changes import plan_creation
+from kafkacompat.tenancy.instance_changes import Changes, plan_alteration, plan_creation
 from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes, describe_error
@@ -101,12 +102,18 @@ async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:
 
 
 async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, str]]) -> None:
-    """Create instances with their properties; returns when their listeners are bound. Raises BrokerError."""
+    """Create instances with their properties; returns when their listeners are bound. Raises BrokerError.
+
+    An instance that the broker's folder has already keeps its data and gets the properties.
+    """
     for name, properties in instances.items():
+        known = nodes.running[0].broker.metadata.image.configs.get((ResourceType.INSTANCE, name))
         try:
-            changes = plan_creation(properties, SystemRandom())
+            changes = plan_creation(properties, SystemRandom()) if known is None else _plan_reuse(known, properties)
         except ConfigError as problem:
             raise BrokerError(f"instance {name} cannot be created: {problem}") from None
+        if not changes:
+            continue
         resource = AlterConfigsResource(
             resource_type=ResourceType.INSTANCE, resource_name=name, configs=encode_changes(changes)
         )
@@ -125,6 +132,12 @@ async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, st
         raise BrokerError(
             f"an instance cannot listen: {next(iter(listeners.list_unbound().values()), 'no reason is known')}"
         )
+
+
+def _plan_reuse(known: Mapping[str, str], properties: Mapping[str, str]) -> Changes:
+    if known.get("state") == DELETING:
+        raise ConfigError("its folder has an instance of this name that is being deleted")
+    return plan_alteration({name: value for name, value in properties.items() if known.get(name) != value}, ())
 
 
 def find_free_ports(count: int) -> list[int]:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.testing.arguments import check_arguments
 from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
@@ -113,10 +114,21 @@ class RunningKafka:
         """
         from kafkacompat.testing.client_config import Access, build_client_config
 
-        protocol, login = self._security.protocol, self._security.find_password(user)
+        login = self._security.find_password(user)
         if mechanism not in MECHANISMS:
             raise BrokerError(f"mechanism={mechanism!r}: give one of {', '.join(MECHANISMS)}")
-        access = Access(self.bootstrap_servers, protocol, self.ca_file, login, mechanism, certificate)
+        # A test may have given the brokers listeners of its own.
+        listener = next(iter(self._nodes.by_id.values())).first_listener
+        if user is not None and not listener.has_sasl:
+            raise BrokerError(f"user={user!r}: users cannot log in on the listener {listener.name}, which has no SASL")
+        access = Access(
+            self.bootstrap_servers,
+            listener.protocol,
+            self.ca_file if listener.has_tls else None,
+            login if listener.has_sasl else None,
+            mechanism,
+            certificate,
+        )
         return build_client_config(client, access)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -128,11 +140,13 @@ class RunningKafka:
 
     def create_topic(self, name: str, partitions: int = 1, replicas: int = 1, **configs: object) -> None:
         """Create a topic; *configs* are those of Kafka's topics with ``_`` for ``.``. Raises BrokerError."""
+        check_arguments(topic=name, partitions=partitions, replicas=replicas)
         texts = {key: format_property(value) for key, value in read_properties(configs).items()}
         self.call(create_topic, self._nodes, name, partitions, replicas, texts)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; raises BrokerError if there is no such topic."""
+        check_arguments(topic=name)
         self.call(delete_topic, self._nodes, name)
 
     def produce(self, topic: str, rows: Iterable[Row], *, partition: int | None = None) -> None:
@@ -144,6 +158,7 @@ class RunningKafka:
         """
         if isinstance(rows, str | bytes | dict):
             raise BrokerError(f"rows={rows!r} is one row: give a list of rows")
+        check_arguments(topic=topic, rows=rows, partition=partition)
         partitioner = Partitioner(self.call(ensure_topic, self._nodes, topic))
         clock = self._nodes.running[0].clock
         for piece in split_rows(rows, MOST_ROWS, MOST_BYTES):
@@ -164,6 +179,7 @@ class RunningKafka:
         With *n* the method waits until there are at least that many, and raises AssertionError after *within* seconds. Surplus
         records are returned, too.
         """
+        check_arguments(topic=topic, n=n, within=within)
         read = self._read(topic, isolation_level, lambda records: len(records) >= (n or 0), within if n else 0)
         if n is not None and len(read) < n:
             raise AssertionError(
@@ -184,6 +200,7 @@ class RunningKafka:
         A row has the forms of `produce`, or is a function of a `Record` that returns whether it matches. What a row does not give is
         not compared. With *exactly* there is nothing else. Raises AssertionError after *within* seconds.
         """
+        check_arguments(topic=topic, within=within)
         expected = rows or (lambda _: True,)
         read = self._read(topic, isolation_level, lambda records: not find_missing(expected, records), within)
         if missing := find_missing(expected, read):
@@ -219,6 +236,7 @@ class RunningKafka:
         """
         from kafkacompat.testing.groups import list_lags
 
+        check_arguments(group=group, lag=lag, within=within)
         lags: list[PartitionLag] = []
 
         async def is_reached() -> bool:

@@ -42,6 +42,7 @@ def broker(
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
+    from kafkacompat.testing.arguments import check_arguments
     from kafkacompat.testing.profile import (
         add_own_properties,
         build_properties,
@@ -53,6 +54,7 @@ def broker(
     from kafkacompat.testing.running import RunningBroker
     from kafkacompat.testing.security import Security
 
+    check_arguments(folder=folder, tls=tls, users=users, acls=acls, instances=instances, releases=releases)
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
@@ -82,6 +84,7 @@ def cluster(
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.faults import Faults
+    from kafkacompat.testing.arguments import check_arguments
     from kafkacompat.testing.errors import BrokerError
     from kafkacompat.testing.profile import add_own_properties, build_properties, check_free, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
@@ -89,6 +92,7 @@ def cluster(
     from kafkacompat.testing.security import Security
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
 
+    check_arguments(brokers=brokers, folder=folder, tls=tls, users=users, acls=acls, releases=releases)
     if not 1 <= brokers <= MOST_BROKERS:
         raise BrokerError(f"a cluster of {brokers} brokers: give a number from 1 to {MOST_BROKERS}")
     root = None if folder is None else os.path.abspath(folder)

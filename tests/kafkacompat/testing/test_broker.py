@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred, succeed
 import kafkacompat.testing
 from kafkacompat.adjustable_reactor import ClockError
 from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS
-from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing import Acl, BrokerError, Record, RunningBroker
 from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.reactor_thread import THREAD_NAME, ReactorThread
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -107,6 +107,41 @@ def test_a_property_that_the_fixture_sets_itself_is_rejected(
 ) -> None:
     with pytest.raises(BrokerError, match=sentence):
         start(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"folder": 5}, "folder=5 has the wrong type, int: give a path"),
+        ({"tls": "true"}, "tls='true' has the wrong type, str: give True or False"),
+        ({"users": ["alice"]}, r"users=\['alice'\] has the wrong type, list: give passwords by name"),
+        ({"users": {"alice": 5}}, "has the wrong type, dict: give passwords by name"),
+        ({"acls": Acl("alice", "READ", topic="t")}, r"has the wrong type, Acl: give a list of rules"),
+        ({"acls": ["alice"]}, r"acls=\['alice'\] has the wrong type, list: give a list of rules"),
+        ({"releases": 4.3}, "releases=4.3 has the wrong type, float: give names"),
+        ({"releases": [4.3]}, r"releases=\[4.3\] has the wrong type, list: give names"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_one_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    for start in (kafkacompat.testing.broker, kafkacompat.testing.cluster):
+        with pytest.raises(BrokerError, match=sentence):
+            start(**arguments)
+
+
+def test_a_number_of_brokers_or_instances_of_the_wrong_type_is_one_sentence() -> None:
+    with pytest.raises(BrokerError, match="brokers='3' has the wrong type, str: give a number"):
+        kafkacompat.testing.cluster("3")  # type: ignore[arg-type]
+    for instances in (5, [5], {"shop": 5}):
+        with pytest.raises(BrokerError, match=r"has the wrong type, .*: give names"):
+            kafkacompat.testing.broker(instances=instances)  # type: ignore[arg-type]
+
+
+def test_names_may_come_from_a_generator() -> None:
+    with kafkacompat.testing.broker(
+        instances=(name for name in ("shop",)), releases=(name for name in ("2.8",))
+    ) as kafka:
+        assert list(kafka.instances) == ["shop"]
+        assert kafka.call(lambda: "RELEASE_2_8" in kafka.broker.listeners.bound)
 
 
 def test_a_call_returns_what_its_function_returns_also_an_exception() -> None:

@@ -99,6 +99,13 @@ def test_errors_are_sentences(broker: RunningBroker) -> None:
         (lambda: broker.produce("errors", [{"headers": ["h"]}]), r"headers are \['h'\]: give a dictionary"),
         (lambda: broker.produce("errors", [1]), "a key or a value is 1, of type int"),  # type: ignore[list-item]
         (lambda: broker.produce("errors", "text"), "rows='text' is one row"),
+        (lambda: broker.produce("errors", 5), "rows=5 has the wrong type, int: give a list of rows"),  # type: ignore[arg-type]
+        (lambda: broker.produce("errors", ["a"], partition="0"), "partition='0' has the wrong type, str"),  # type: ignore[arg-type]
+        (lambda: broker.create_topic("other", partitions="2"), "partitions='2' has the wrong type, str: give a number"),  # type: ignore[arg-type]
+        (lambda: broker.delete_topic(b"errors"), "topic=b'errors' has the wrong type, bytes: give a name"),  # type: ignore[arg-type]
+        (lambda: broker.records("errors", "1"), "n='1' has the wrong type"),  # type: ignore[arg-type]
+        (lambda: broker.assert_produced("errors", within="1"), "within='1' has the wrong type, str: give seconds"),  # type: ignore[arg-type]
+        (lambda: broker.wait_for_lag("g", None), "lag=None has the wrong type, NoneType"),  # type: ignore[arg-type]
         (lambda: broker.records("errors", isolation_level="committed"), "give read_uncommitted or read_committed"),
     ):
         with pytest.raises(BrokerError, match=words):

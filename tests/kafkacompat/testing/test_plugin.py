@@ -86,6 +86,37 @@ def test_wrong_properties_are_sentences(pytester: pytest.Pytester) -> None:
     )
 
 
+def test_markers_without_effect_are_rejected(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.kafka_session(num_partitions=3)
+        def test_a_fixture_as_a_marker(kafka_session):
+            pass
+
+        @pytest.mark.kafka(num_partitions=3)
+        def test_a_property_of_a_shared_broker(kafka_session):
+            pass
+
+        @pytest.mark.kafka(num_partitions=3)
+        def test_a_property_of_an_own_broker(kafka_session, kafka):
+            assert kafka.call(lambda: kafka.broker.config.int("num.partitions")) == 3
+
+        @pytest.mark.kafka(num_partitions=3)
+        class TestClass:
+            def test_a_shared_broker_in_a_marked_class(self, kafka_session):
+                pass
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=2, errors=2, warnings=1)
+    result.stdout.fnmatch_lines(
+        [
+            "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",
+            "@pytest.mark.kafka has no effect on kafka_session, which all tests share: use the fixture kafka",
+        ]
+    )
+
+
 def test_a_dead_thread_is_named_in_the_test_that_used_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         def test_dies(kafka):

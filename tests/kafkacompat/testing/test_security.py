@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 import kafkacompat.testing
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.testing import Acl, BrokerError, RunningBroker
 from kafkacompat.testing.certificates import Authority
 from kafkacompat.testing.provision import find_free_ports
@@ -70,7 +72,29 @@ def test_configs_of_other_clients(secured: RunningBroker) -> None:
             secured.client_config(**arguments)
 
 
+def test_configs_are_those_of_the_listener_that_a_test_gives() -> None:
+    with kafkacompat.testing.broker(tls=True, listeners="PLAINTEXT://127.0.0.1:0") as kafka:
+        assert kafka.client_config() == {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "security.protocol": "PLAINTEXT",
+        }
+        assert produce(kafka.client_config(), "t") is None
+    both = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    with kafkacompat.testing.broker(users=USERS, listeners=both) as kafka:
+        assert "sasl.username" not in kafka.client_config()
+        assert produce(kafka.client_config(), "t") is None
+        with pytest.raises(BrokerError, match="user='alice': users cannot log in on the listener PLAINTEXT"):
+            kafka.client_config("alice")
+    both = "INNER://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
+    protocols = "INNER:SSL,PLAINTEXT:PLAINTEXT"
+    with kafkacompat.testing.broker(tls=True, listeners=both, listener_security_protocol_map=protocols) as kafka:
+        assert kafka.client_config()["security.protocol"] == "SSL"
+        assert produce(kafka.client_config(), "t") is None
+
+
 def test_wrong_rules_are_sentences() -> None:
+    with pytest.raises(BrokerError, match="a rule has 5, of type int: give a text"):
+        Acl("alice", 5, topic="t")  # type: ignore[arg-type]
     with pytest.raises(BrokerError, match="a rule of alice has 0 operations and 1 resources"):
         Acl("alice", topic="t")
     with pytest.raises(BrokerError, match="a rule of alice has 1 operations and 2 resources"):
@@ -93,6 +117,20 @@ def test_instances_have_addresses_and_names_of_their_own() -> None:
         assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
     with pytest.raises(BrokerError, match="instance shop cannot be created"):
         kafkacompat.testing.broker(instances={"shop": {"limit_topic": 5}})
+
+
+def test_a_folder_keeps_its_instances(tmp_path: Path) -> None:
+    with kafkacompat.testing.broker(tmp_path, instances={"shop": {"limit_topics": 5}, "bank": {}}) as kafka:
+        assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
+    with kafkacompat.testing.broker(tmp_path, instances={"shop": {"limit_topics": 6}, "mine": {}}) as kafka:
+        assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
+        assert produce({"bootstrap.servers": kafka.instances["mine"]}, "orders") is None
+        assert [len(kafka.records(f"{name}.orders")) for name in ("shop", "mine")] == [2, 1]
+        configs = kafka.call(lambda: kafka.broker.metadata.image.configs)
+        limits = {
+            name: given.get("limit.topics") for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE
+        }
+        assert limits == {"shop": "6", "bank": None, "mine": None}
 
 
 def test_each_instance_has_the_users_of_the_broker() -> None:
