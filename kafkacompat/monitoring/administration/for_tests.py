@@ -15,8 +15,8 @@ from kafkacompat.faults.parsing import FIELDS
 from kafkacompat.monitoring.administration.answers import Answer, HttpError
 from kafkacompat.monitoring.administration.operations import Operation
 from kafkacompat.monitoring.administration.pages import (
-    NOT_FOUND,
     answer_later,
+    find_operation,
     make_document_pages,
     read_body,
     read_query,
@@ -174,32 +174,20 @@ class ControlPage(Resource):
 
     async def _answer(self, request: Request) -> Answer:
         method = request.method.decode("ascii", "replace")
-        parts = [part.decode("utf-8", "replace") for part in request.postpath or ()]
-        paths: dict[tuple[str, ...], str] = {("clock",): CLOCK, ("faults",): FAULTS}
-        path = paths.get(tuple(parts))
-        if path is None and len(parts) == 2 and parts[0] == "faults":
-            path = FAULT
-        if path is None:
-            raise HttpError(404, NOT_FOUND)
-        operation = OPERATIONS[path].get("GET" if method == "HEAD" else method)
-        if operation is None:
-            raise HttpError(405, f"{path} serves {', '.join(OPERATIONS[path])}")
+        parts = ["test", *(part.decode("utf-8", "replace") for part in request.postpath or ())]
+        operation, name = find_operation(OPERATIONS, method, parts)
         if request.getHeader(b"origin") is not None:
             # Browsers send it with every request that changes something, also to a name that leads here by a trick.
             raise HttpError(403, "a page in a browser must not control this broker: use a client without Origin")
         if self._access is not None:
             await self._access.authenticate(request.getHeader(b"authorization"), request.getClientAddress().host)
-        call: Any = ControlCall(
-            self._controls, parts[-1], read_body(request, operation), read_query(request.args or {})
-        )
+        call: Any = ControlCall(self._controls, name, read_body(request, operation), read_query(request.args or {}))
         try:
             answer = await operation.operate(call)
         except FaultError as problem:
             raise HttpError(400, str(problem)) from None
         if method not in ("GET", "HEAD"):
-            log.info(
-                "%s of %s over HTTP from %s", method, path.replace("{id}", parts[-1]), request.getClientAddress().host
-            )
+            log.info("%s of /v1/%s over HTTP from %s", method, "/".join(parts), request.getClientAddress().host)
         return answer
 
 

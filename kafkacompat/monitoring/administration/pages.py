@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from kafkacompat.monitoring.administration.answers import JSON, Answer, HttpError, encode_json
 from kafkacompat.monitoring.administration.openapi import build_document, build_page
-from kafkacompat.monitoring.administration.operations import COLLECTION, ITEM, OPERATIONS, Call, Operation, carry_out
+from kafkacompat.monitoring.administration.operations import OPERATIONS, Call, Operation, carry_out
 from kafkacompat.monitoring.administration.requests import InternalRequests
 from kafkacompat.monitoring.http import BROKEN, Page
 
@@ -57,7 +57,8 @@ class ApiPage(Resource):
 
     async def _answer(self, request: Request) -> Answer:
         method = request.method.decode("ascii", "replace")
-        operation, name = find_operation(method, [part.decode("utf-8", "replace") for part in request.postpath or ()])
+        parts = [part.decode("utf-8", "replace") for part in request.postpath or ()]
+        operation, name = find_operation(OPERATIONS, method, parts)
         host = request.getClientAddress().host
         principal = await self._access.authenticate(request.getHeader(b"authorization"), host)
         call = Call(
@@ -98,22 +99,34 @@ def write_later(
     return NOT_DONE_YET
 
 
-def find_operation(method: str, parts: list[str]) -> tuple[Operation, str]:
-    """Return the operation of a method and the parts of a path below /v1, and the name in the path; raises HttpError."""
-    name = ""
-    if parts == ["instances"]:
-        path = COLLECTION
-    elif 2 <= len(parts) <= 3 and parts[0] == "instances" and parts[1]:
-        path, name = "/".join((ITEM, *parts[2:])), parts[1]
-    else:
+def find_operation(
+    operations: Mapping[str, Mapping[str, Operation]], method: str, parts: list[str]
+) -> tuple[Operation, str]:
+    """Return the operation of a method and the parts of a path below /v1, and the name in the path; raises HttpError.
+
+    *operations* are those of a page, by path and method. A path may have a part in braces for a name.
+    """
+    names = ((path, _match_path(path.split("/")[2:], parts)) for path in operations)
+    path, name = next(((path, name) for path, name in names if name is not None), ("", ""))
+    if not path:
         raise HttpError(404, NOT_FOUND)
-    methods = OPERATIONS.get(path)
-    if methods is None:
-        raise HttpError(404, NOT_FOUND)
-    operation = methods.get("GET" if method == "HEAD" else method)
+    operation = operations[path].get("GET" if method == "HEAD" else method)
     if operation is None:
-        raise HttpError(405, f"{path} serves {', '.join(methods)}")
+        raise HttpError(405, f"{path} serves {', '.join(operations[path])}")
     return operation, name
+
+
+def _match_path(pattern: list[str], parts: list[str]) -> str | None:
+    """Return the name in a path, "" if it has none; None for a path of another pattern."""
+    name = ""
+    if len(pattern) != len(parts):
+        return None
+    for expected, part in zip(pattern, parts, strict=True):
+        if expected.startswith("{") and part:
+            name = part
+        elif expected != part:
+            return None
+    return name
 
 
 def read_query(arguments: Mapping[bytes, list[bytes]]) -> dict[str, str]:
