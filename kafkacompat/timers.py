@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from heapq import merge
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,9 @@ Item = TypeVar("Item")
 
 IN_A_TURN = 200
 """Items, such as partitions at some microseconds each, in one turn of `yield_unhurried`."""
+
+SORTED_IN_A_TURN = 2_000
+"""Items that `sort_in_turns` sorts in one turn."""
 
 TURN_SECONDS = 0.01
 """Length of a turn in seconds; work that takes longer is done in several turns of the reactor."""
@@ -151,6 +155,18 @@ async def yield_in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[I
         if clock.seconds() >= turn_ends:
             await next_turn(clock)
             turn_ends = clock.seconds() + TURN_SECONDS
+
+
+async def sort_in_turns(clock: Clock, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
+    """Return the items in the order of their keys: runs of `SORTED_IN_A_TURN` are sorted in a turn each, and merged in turns."""
+    runs: list[list[Item]] = []
+    for begin in range(0, len(items), SORTED_IN_A_TURN):
+        if runs:
+            await next_turn(clock)
+        runs.append(sorted(items[begin : begin + SORTED_IN_A_TURN], key=key))
+    if len(runs) <= 1:
+        return runs[0] if runs else []
+    return [item async for item in yield_in_turns(clock, merge(*runs, key=key))]
 
 
 def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:

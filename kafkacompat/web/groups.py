@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.monitoring.administration.answers import HttpError
-from kafkacompat.timers import Clock, yield_in_turns
+from kafkacompat.timers import Clock, sort_in_turns, yield_in_turns
 from kafkacompat.web.errors import check
 from kafkacompat.web.topics import LATEST, PartitionState, describe_topic, find_offsets
 from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -89,13 +89,14 @@ class CommittedOffset:
 
 @dataclass
 class GroupDetails:
-    """A group with its members and offsets."""
+    """A group with its members and a page of its offsets; ``has_next`` is whether another page follows."""
 
     group: GroupState
     assignor: str = ""
     members: list[Member] = field(default_factory=list)
     offsets: list[CommittedOffset] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    has_next: bool = False
 
 
 async def list_groups(requests: InternalRequests, clock: Clock, search: str, number: int, node_id: int) -> GroupPage:
@@ -104,18 +105,18 @@ async def list_groups(requests: InternalRequests, clock: Clock, search: str, num
     check(response.error_code, "the groups")
     wanted = search.lower()
     matching = [group async for group in yield_in_turns(clock, response.groups) if wanted in group.group_id.lower()]
-    matching.sort(key=attrgetter("group_id"))
+    matching = await sort_in_turns(clock, matching, attrgetter("group_id"))
     shown = matching[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
     groups = [GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown]
     for group in groups:
-        await _add_summary(requests, group, node_id)
+        await _add_summary(requests, clock, group, node_id)
     return GroupPage(groups, len(matching), number)
 
 
-async def _add_summary(requests: InternalRequests, group: GroupState, node_id: int) -> None:
+async def _add_summary(requests: InternalRequests, clock: Clock, group: GroupState, node_id: int) -> None:
     try:
         await _describe(requests, group)
-        offsets = await _read_offsets(requests, group.group_id)
+        offsets = await _read_offsets(requests, clock, group.group_id)
     except HttpError as problem:
         group.problem = str(problem)
         return
@@ -130,11 +131,15 @@ def add_up_lag(offsets: list[CommittedOffset]) -> int | None:
     return sum(lag for lag in lags if lag is not None) if None not in lags else None
 
 
-async def describe_group(requests: InternalRequests, group_id: str, number: int, node_id: int) -> GroupDetails:
+async def describe_group(
+    requests: InternalRequests, clock: Clock, group_id: str, number: int, node_id: int
+) -> GroupDetails:
     """Return a group with its members and a page of its offsets, from 0; raises HttpError."""
     group = GroupState(group_id, "", CLASSIC_TYPE, "")
     details = await _describe(requests, group)
-    offsets = await _read_offsets(requests, group_id)
+    offsets = await _read_offsets(requests, clock, group_id)
+    offsets = await sort_in_turns(clock, offsets, attrgetter("topic", "partition"))
+    details.has_next = (number + 1) * OFFSETS_A_PAGE < len(offsets)
     if len(offsets) > OFFSETS_A_PAGE:
         details.notes.append(f"offsets {number * OFFSETS_A_PAGE + 1} and following of {len(offsets)} are shown")
     details.offsets = offsets[number * OFFSETS_A_PAGE : (number + 1) * OFFSETS_A_PAGE]
@@ -188,17 +193,16 @@ def _read_classic(member: Any) -> Member:
     )
 
 
-async def _read_offsets(requests: InternalRequests, group_id: str) -> list[CommittedOffset]:
+async def _read_offsets(requests: InternalRequests, clock: Clock, group_id: str) -> list[CommittedOffset]:
     wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
     (group,) = (await requests.send(OffsetFetchRequest(groups=[wanted]), BY_NAME_VERSION)).groups
     check(group.error_code, f"the group {group_id}")
-    offsets = [
-        CommittedOffset(topic.name, partition.partition_index, partition.committed_offset, partition.metadata or "")
-        for topic in group.topics
-        for partition in topic.partitions
+    partitions = ((topic.name, partition) for topic in group.topics for partition in topic.partitions)
+    return [
+        CommittedOffset(topic, partition.partition_index, partition.committed_offset, partition.metadata or "")
+        async for topic, partition in yield_in_turns(clock, partitions)
         if not partition.error_code
     ]
-    return sorted(offsets, key=lambda offset: (offset.topic, offset.partition))
 
 
 async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffset], node_id: int) -> list[str]:

@@ -229,11 +229,13 @@ async def show_groups(visit: Visit) -> Page:
 async def show_group(visit: Visit) -> Page:
     """One group with its members and a page of its offsets."""
     number = visit.number("page", 0, most=MAX_PAGES) or 0
-    details = await groups.describe_group(visit.requests, visit.path[1], number, visit.services.node_id)
+    details = await groups.describe_group(
+        visit.requests, visit.services.clock, visit.path[1], number, visit.services.node_id
+    )
     values = {
         "details": details,
         "number": number,
-        "has_next": len(details.offsets) == groups.OFFSETS_A_PAGE,
+        "has_next": details.has_next,
         "live": build_link(visit.path, page=number or None),
         "step_s": STEP_S,
     }
@@ -257,9 +259,8 @@ async def show_brokers(visit: Visit) -> Page:
 async def show_partitions(visit: Visit) -> Page:
     """Partitions with problems."""
     after = visit.text("after")
-    partitions, following = await topics.list_problems(visit.requests, after)
-    is_cut = len(partitions) == topics.MAX_PROBLEMS
-    values = {"partitions": partitions, "following": following, "after": after, "is_cut": is_cut}
+    problems = await topics.list_problems(visit.requests, after)
+    values = {**problems._asdict(), "after": after}
     return Page("partitions.html", "partitions", "Partitions with problems", values)
 
 

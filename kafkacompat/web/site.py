@@ -51,6 +51,8 @@ HEADERS = {
     b"Cross-Origin-Opener-Policy": b"same-origin",
     b"Cross-Origin-Resource-Policy": b"same-origin",
 }
+PLAIN_TEMPLATES = ("parts.html", "layout.html", "login.html", "error.html")
+"""What pages without much contents consist of; they are rendered on the reactor's thread, but not compiled there."""
 NO_STORE, FOR_EVER = b"no-store", b"private, max-age=31536000, immutable"
 
 
@@ -90,6 +92,7 @@ class WebPage(Resource):
         self._cookie_name = f"{COOKIE}_{services.node_id}"
         self._static = StaticFiles()
         self._renderer = Renderer(self._static)
+        self._is_compiled = False
 
     def render(self, request: Request) -> Any:
         """Twisted: answer, once the broker has."""
@@ -102,6 +105,9 @@ class WebPage(Resource):
             raise HttpError(405, "this page is read by GET")
         if path[:1] == (STATIC,):
             return self._serve_static(path[1:])
+        if not self._is_compiled:
+            await self._services.run(self._renderer.compile, PLAIN_TEMPLATES)
+            self._is_compiled = True
         if self._services.access is None:
             check_host(request.getHeader("host") or "", self._services.hosts)
         if request.method == b"POST":

@@ -96,6 +96,17 @@ class Config(NamedTuple):
     documentation: str
 
 
+class ProblemPage(NamedTuple):
+    """Partitions with problems, and the name of the topic to continue after, "" at the end.
+
+    ``is_cut`` is whether the last topic has more of them than a page shows.
+    """
+
+    partitions: list[PartitionState]
+    following: str
+    is_cut: bool
+
+
 async def scan_topics(requests: InternalRequests, after: str = "") -> AsyncIterator[TopicState]:
     """Yield the topics that the user may see, in the order of their names, after the topic *after*."""
     cursor = Cursor(topic_name=after, partition_index=0) if after else None
@@ -154,16 +165,16 @@ async def list_topics(requests: InternalRequests, search: str, after: str) -> To
     return TopicPage(topics, following)
 
 
-async def list_problems(requests: InternalRequests, after: str) -> tuple[list[PartitionState], str]:
-    """Return partitions with problems, and the name of the topic to continue after, "" at the end."""
+async def list_problems(requests: InternalRequests, after: str) -> ProblemPage:
+    """Return a page of the partitions with problems."""
     problems: list[PartitionState] = []
     scanned = 0
     async for topic in scan_topics(requests, after):
         problems += [partition for partition in topic.partitions if partition.problem]
         scanned += len(topic.partitions)
         if len(problems) >= PARTITIONS_A_PAGE or scanned >= MAX_SCANNED:
-            return problems[:MAX_PROBLEMS], topic.name
-    return problems, ""
+            return ProblemPage(problems[:MAX_PROBLEMS], topic.name, is_cut=len(problems) > MAX_PROBLEMS)
+    return ProblemPage(problems, "", is_cut=False)
 
 
 async def describe_topic(requests: InternalRequests, name: str) -> TopicState:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+from random import Random
 from typing import Any
 
 import pytest
@@ -9,7 +11,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from kafkacompat.timers import IN_A_TURN, UNDER_WAY, make_steps, run_few_at_a_time, yield_in_turns, yield_unhurried
+from kafkacompat.timers import (
+    IN_A_TURN,
+    SORTED_IN_A_TURN,
+    UNDER_WAY,
+    make_steps,
+    run_few_at_a_time,
+    sort_in_turns,
+    yield_in_turns,
+    yield_unhurried,
+)
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 
 TURN_S = 0.5
@@ -54,6 +65,20 @@ def test_long_works_take_turns_one_a_turn() -> None:
         assert "".join(seen) == LOOKS_A_TURN * name
     clock.turns()
     assert all(each.called for each in both)
+
+
+@pytest.mark.parametrize("count", [0, 1, SORTED_IN_A_TURN, 3 * SORTED_IN_A_TURN + 1])
+def test_items_are_sorted_in_turns(count: int) -> None:
+    clock, rng = SlowClock(), Random(count)
+    items = [(rng.randrange(10), number) for number in range(count)]
+    sorting = Deferred.fromCoroutine(sort_in_turns(clock, items, itemgetter(0)))
+    turns = 0
+    while not sorting.called:
+        turns += 1
+        clock.advance(TURN_S)
+    assert turns == max(0, -(-count // SORTED_IN_A_TURN) - 1)
+    sorted_items: Any = sorting.result
+    assert sorted_items == sorted(items, key=itemgetter(0))
 
 
 def test_steps_that_take_long_are_made_in_later_turns() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from jinja2 import Environment
 from twisted.internet.task import Clock
 
 from kafkacompat.config import BrokerConfig, ConfigError
@@ -13,7 +16,9 @@ from kafkacompat.monitoring.administration.access import MAX_FAILURES, Login
 from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.security.principals import Principal
 from kafkacompat.web.forms import check_target
+from kafkacompat.web.rendering import Renderer
 from kafkacompat.web.sessions import LIFETIME_S, MAX_SESSIONS, Sessions
+from kafkacompat.web.site import PLAIN_TEMPLATES
 from tests.kafkacompat.web.visitor import PASSWORD, TOKEN, PageText, Visitor
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -44,6 +49,29 @@ def test_every_page_needs_the_login(visitor: Visitor) -> None:
         assert answer.status == 303 and answer.headers["location"].startswith("/ui/login?to=%2Fui"), path
     assert visitor.get("/ui/static/ui.css").status == 200
     assert "Topics" not in visitor.read("/ui/login").text
+
+
+def test_templates_of_the_first_pages_are_compiled_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_a_thread = False
+    compiled: dict[str, bool] = {}
+    compile_all, compile_one = Renderer.compile, Environment.compile
+
+    def note_thread(renderer: Renderer, templates: Iterable[str]) -> None:
+        nonlocal in_a_thread
+        in_a_thread = True
+        compile_all(renderer, templates)
+        in_a_thread = False
+
+    def note_template(environment: Environment, source: str, name: str, *details: Any, **options: Any) -> Any:
+        compiled[name] = in_a_thread
+        return compile_one(environment, source, name, *details, **options)
+
+    monkeypatch.setattr(Renderer, "compile", note_thread)
+    monkeypatch.setattr(Environment, "compile", note_template)
+    visitor = Visitor(tmp_path, kafkacompat_http_scram_enable="true")
+    assert visitor.log_in("alice", "wrong").status == 401
+    assert visitor.post("/ui/topics", {}).status == 403
+    assert compiled == dict.fromkeys(PLAIN_TEMPLATES, True)
 
 
 def test_a_login_leads_back_and_a_logout_ends_it(visitor: Visitor) -> None:
