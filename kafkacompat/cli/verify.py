@@ -97,7 +97,7 @@ def history(recorded: Path | None, history: Path | None, as_json: bool, **option
 
     Without --bootstrap-server, the command starts a broker in a temporary folder and kills it 20 times. With --brokers it
     starts a cluster and kills its brokers in turn. It needs
-    confluent-kafka: pip install '.[history]' in a clone installs it.
+    confluent-kafka: pip install '.[cli]' in a clone installs it.
 
     The exit code is 0 when everything is sound and 1 when something is wrong. It is 2 when nothing could be judged: there
     is no broker, a client or a restart failed, the run was interrupted, or the clients did too little.

@@ -47,7 +47,7 @@ def record_and_check(history: Path | None, as_json: bool, options: Mapping[str, 
     """Record a history and check it; returns the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
         return _report_unchecked(
-            "verify history needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat"
+            "verify history needs confluent-kafka: run pip install '.[cli]' in a clone of kafkacompat"
         )
     _check_options(**options)
     try:

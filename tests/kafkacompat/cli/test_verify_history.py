@@ -161,7 +161,7 @@ def test_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     result = run()
     assert result.exit_code == 2
-    assert "needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat" in result.stderr
+    assert "needs confluent-kafka: run pip install '.[cli]' in a clone of kafkacompat" in result.stderr
 
 
 @pytest.mark.parametrize(
