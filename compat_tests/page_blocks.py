@@ -71,6 +71,9 @@ class PageRun:
         if file_name := _FILE_NAME.match(text):
             (self.folder / file_name[1]).write_text(text)
             return ""
+        assert block.kind in _INTERPRETERS, (
+            f"a block of {block.kind} begins with a comment that names its file:\n{text}"
+        )
         return self._call(_INTERPRETERS[block.kind] + [text])
 
     def _run_command(self, words: list[str]) -> str:

@@ -31,8 +31,14 @@ def fetch_scripts() -> None:
         build_once(_scripts_folder(), _fetch_into)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as problem:
         raise NoScriptsError(
-            f"npm did not deliver the scripts, so diagrams are shown as their text: {problem}"
+            f"npm did not deliver the scripts, so diagrams are shown as their text: {_describe_failure(problem)}"
         ) from None
+
+
+def _describe_failure(problem: subprocess.CalledProcessError | subprocess.TimeoutExpired) -> str:
+    """Return the words of a command that failed, on one line."""
+    words = " ".join((problem.stderr or b"").decode(errors="replace").split())
+    return f"{problem} {words}".strip()
 
 
 def _scripts_folder() -> Path:
@@ -41,7 +47,7 @@ def _scripts_folder() -> Path:
 
 def _fetch_into(folder: Path) -> None:
     for name, (version, member) in PACKAGES.items():
-        _run_command(["npm", "pack", "--silent", f"{name}@{version}"], folder)
+        _run_command(["npm", "pack", "--loglevel=error", f"{name}@{version}"], folder)
         archive = folder / f"{name}-{version}.tgz"
         _run_command(["tar", "xzf", str(archive), f"package/{member}"], folder)
         (folder / "package" / member).rename(folder / f"{name}.js")
