@@ -1,8 +1,7 @@
-"""Measures `kafkacompat consume` and `produce` beside kcat: a million records of 100 bytes to and from a file.
+"""Measures the commands of kafkacompat as processes against one broker; each time includes the start of the process.
 
-    python -m bench.commands [--records 1000000] [--runs 5]
-
-Each command is a process of its own against one broker, and its time includes its start.
+python -m bench.commands [--runs 10]                        commands for any cluster, in ms
+python -m bench.commands --records 1000000 [--runs 5]       `consume` and `produce` beside kcat, with records of 100 bytes
 """
 
 from __future__ import annotations
@@ -14,16 +13,61 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from confluent_kafka import Producer
+from rich.console import Console
+from rich.table import Table
 
 from compat_tests.brokers import ROOT, KafkacompatBroker
+from kafkacompat.cli.remote.options import BOOTSTRAP_VARIABLE
 
+OURS = (sys.executable, "-m", "kafkacompat")
 RECORD_BYTES = 100
 TOPIC = "measured"
+TOPICS = 100
+COMMANDS = (
+    ("--help",),
+    ("topics", "list"),
+    ("topics", "list", "--json"),
+    ("topics", "describe", "topic-0"),
+    ("groups", "list"),
+    ("configs", "describe", "brokers", "1"),
+    ("status",),
+)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, help="measure consume and produce with this many records")
+    parser.add_argument("--runs", type=int, help="by default 10, with records 5")
+    options = parser.parse_args()
+    if options.records and shutil.which("kcat") is None:
+        raise SystemExit("kcat is not installed: apt install kcat")
+    with tempfile.TemporaryDirectory() as folder, KafkacompatBroker(Path(folder) / "node") as broker:
+        os.environ[BOOTSTRAP_VARIABLE] = broker.bootstrap
+        if options.records:
+            fill_topic(broker.bootstrap, options.records)
+            print_times(list_data_commands(broker.bootstrap, folder), options.runs or 5)
+        else:
+            measure([*OURS, "topics", "create", *(f"topic-{number}" for number in range(TOPICS))], 1)
+            print_times({" ".join(words): [*OURS, *words] for words in COMMANDS}, options.runs or 10)
+
+
+def list_data_commands(bootstrap: str, folder: str) -> Mapping[str, Sequence[str]]:
+    """Return the commands for records by name; those that write read what the first one has written."""
+    lines, output = f"{folder}/lines", f"{folder}/output"
+    reading = f'kcat -b {bootstrap} -C -t {TOPIC} -e -q > "{lines}"'
+    return {
+        "kcat -C": ["sh", "-c", reading],
+        "kafkacompat consume": [*OURS, "consume", TOPIC, "--output", output],
+        "kafkacompat consume --json": [*OURS, "consume", TOPIC, "--json", "--output", output],
+        "kcat -P": ["kcat", "-b", bootstrap, "-P", "-t", "written", "-l", lines],
+        "kafkacompat produce": [*OURS, "produce", "written", lines],
+    }
 
 
 def fill_topic(bootstrap: str, count: int) -> None:
@@ -33,6 +77,14 @@ def fill_topic(bootstrap: str, count: int) -> None:
         producer.produce(TOPIC, b"%0*d" % (RECORD_BYTES, number))
     if producer.flush(120):
         raise SystemExit("the broker does not accept the records")
+
+
+def print_times(commands: Mapping[str, Sequence[str]], runs: int) -> None:
+    """Run the commands and print a table of their times."""
+    table = Table("command", "wall ms", "CPU ms", caption=f"medians of {runs} runs")
+    for name, command in commands.items():
+        table.add_row(name, *(f"{time_s * 1e3:,.0f}" for time_s in measure(command, runs)))
+    Console().print(table)
 
 
 def measure(command: Sequence[str], runs: int) -> tuple[float, float]:
@@ -45,33 +97,6 @@ def measure(command: Sequence[str], runs: int) -> tuple[float, float]:
         after = os.times()
         processors.append(after.children_user + after.children_system - before.children_user - before.children_system)
     return median(walls), median(processors)
-
-
-def main() -> None:
-    """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    if shutil.which("kcat") is None:
-        raise SystemExit("kcat is not installed: apt install kcat")
-    with tempfile.TemporaryDirectory() as folder, KafkacompatBroker(Path(folder) / "node") as broker:
-        fill_topic(broker.bootstrap, options.records)
-        lines, output = f"{folder}/lines", f"{folder}/output"
-        ours = [sys.executable, "-m", "kafkacompat"]
-        server = ["--bootstrap-server", broker.bootstrap]
-        reading = f'kcat -b {broker.bootstrap} -C -t {TOPIC} -e -q > "{lines}"'
-        commands: dict[str, list[str]] = {
-            "kcat -C": ["sh", "-c", reading],
-            "kafkacompat consume": [*ours, "consume", TOPIC, *server, "--output", output],
-            "kafkacompat consume --json": [*ours, "consume", TOPIC, *server, "--json", "--output", output],
-            "kcat -P": ["kcat", "-b", broker.bootstrap, "-P", "-t", "written", "-l", lines],
-            "kafkacompat produce": [*ours, "produce", "written", *server, lines],
-        }
-        print(f"{options.records:,} records of {RECORD_BYTES} bytes, medians of {options.runs} runs")
-        for name, command in commands.items():
-            wall_s, processor_s = measure(command, options.runs)
-            print(f"{name:28} {wall_s:7.2f} s {processor_s:7.2f} s of processor time", flush=True)
 
 
 if __name__ == "__main__":
