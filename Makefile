@@ -22,8 +22,12 @@ SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_inte
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
 PYSPARK := pyspark==4.0.0
-# What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
-ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli) --ignore=tests/kafkacompat/cli/remote
+# What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves, and all others use files
+# in memory.
+ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py \
+	server/test_connection.py server/test_connection_bounds.py server/test_outgoing.py server/test_transport.py \
+	partitions/test_fetching.py partitions/test_partition.py upkeep/test_scrubbing.py \
+	cli/test_commands.py cli/test_log.py cli/test_metadata.py cli/test_metadata_scram.py)
 
 .PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages quickstarts suites docs tools migrate frameworks browser matrix nasty clean
 
@@ -71,7 +75,7 @@ check: lint
 	@$(PYTEST) $(UNIT_WORKERS) tests
 
 test: check $(VENV)/.jars
-	@KAFKACOMPAT_PORTABLE=1 $(PYTEST) $(UNIT_WORKERS) $(ON_REAL_FILES)
+	@KAFKACOMPAT_PORTABLE=1 $(PYTEST) $(ON_REAL_FILES)
 	@$(PYTEST) $(TWO_WORKERS) compat_tests
 
 crash: $(VENV)/.development

@@ -60,7 +60,7 @@ class Node:
         """The reactor of the broker's present or last process."""
         self.left_open: list[str] = []
         self._broker: Broker | None = None
-        self._listeners: Mapping[str, Listener] = {}
+        self._first_listener: Listener | None = None
         self._dispatcher: Dispatcher | None = None
 
     @property
@@ -82,8 +82,10 @@ class Node:
 
     @property
     def first_listener(self) -> Listener:
-        """The listener whose address `find_address` returns by default."""
-        return self._listeners[next(iter(self._listeners))]
+        """The listener whose address `find_address` returns by default; raises BrokerError before the first start."""
+        if self._first_listener is None:
+            raise BrokerError(f"broker {self.node_id} has not run: start it first")
+        return self._first_listener
 
     def find_address(self, listener: str | None = None) -> str:
         """Return ``host:port`` of a listener, by default of the first one."""
@@ -105,8 +107,8 @@ class Node:
         except START_ERRORS as problem:
             raise BrokerError(f"the broker cannot start: {problem}") from None
         self._broker = broker
-        by_name = {listener.name: listener for listener in config.listeners}
-        self._listeners = {name: by_name[name] for name in broker.listeners.bound}
+        # Those that are added while the broker runs are not among the given ones, and come after them.
+        self._first_listener = next(item for item in config.listeners if item.name in broker.listeners.bound)
         ports = {name: port for name, (_, port) in broker.listeners.bound.items()}
         self._properties["listeners"] = config.with_ports(ports).given["listeners"]
 
