@@ -79,10 +79,11 @@ def plan_whitelist(action: str, networks: Sequence[str], current: Sequence[str])
         return [ConfigOperation("whitelist", SET if text else DELETE, text or None)]
     if action == "add":
         return [ConfigOperation("whitelist", APPEND, ",".join(networks))]
-    missing = next((network for network in networks if network not in current), None)
+    known = set(current)
+    missing = next((network for network in networks if network not in known), None)
     if missing is not None:
         raise ConfigError(f"the whitelist has no network {missing}")
-    if not set(current) - set(networks):
+    if not known - set(networks):
         raise ConfigError(
             "without its last network a whitelist lets all connect: set it to none, or delete the property"
         )

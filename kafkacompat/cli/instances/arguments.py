@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import click
 
-_OUTSIDE_BRACKETS = re.compile(r",(?=[^\]]*(?:\[|$))")
+_MARKS = re.compile(r"[,\[\]]")
 _PERIOD = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)?")
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -16,7 +16,7 @@ def parse_configs(texts: Iterable[str]) -> dict[str, str]:
     """Read NAME=VALUE,... as kafka-configs does: brackets group a value with commas. Raises click.BadParameter."""
     configs = {}
     for text in texts:
-        for entry in _OUTSIDE_BRACKETS.split(text):
+        for entry in split_outside_brackets(text):
             name, equals, value = entry.partition("=")
             name = name.strip()
             if not equals or not name:
@@ -25,6 +25,19 @@ def parse_configs(texts: Iterable[str]) -> dict[str, str]:
                 raise click.BadParameter(f"{name} is given twice")
             configs[name] = _remove_brackets(value.strip())
     return configs
+
+
+def split_outside_brackets(text: str) -> list[str]:
+    """Split a text at the commas whose next bracket, if there is one, opens; the time is in proportion to the length."""
+    entries: list[str] = []
+    end, is_inside = len(text), False
+    for mark in reversed(list(_MARKS.finditer(text))):
+        if mark[0] != ",":
+            is_inside = mark[0] == "]"
+        elif not is_inside:
+            entries.append(text[mark.end() : end])
+            end = mark.start()
+    return [text[:end], *reversed(entries)]
 
 
 def _remove_brackets(value: str) -> str:
