@@ -27,7 +27,7 @@ from tests.fakes.busy_clock import BusyClock
 from tests.kafkacompat.metadata.deferreds import outcome
 
 DELETE_GROUPS, VERSION = 42, 2
-MANY = 100_000
+MANY = 20_000
 REFUSAL = DeleteGroupsResponse()
 PEER = Peer("PLAINTEXT", "127.0.0.1", 40_000, "broker-1", 9092)
 
