@@ -74,6 +74,18 @@ SCRIPTS: dict[str, Script] = {
 LEFT_TO_CHANCE = (*consumer_groups.SCRIPTS, *migrating_groups.SCRIPTS)
 ATTEMPTS = 3
 
+LONG_SCRIPTS = {
+    "alter_broker_configs",
+    "alter_configs",
+    "late_members",
+    "silent_members",
+    "static_members_stay_away",
+    "throttled_consumers",
+    "throttled_mutations",
+    "too_many_quotas",
+}
+"""Those that take longest: they wait for sessions to expire and throttles to end, or make hundreds of changes."""
+
 OLD_SCRIPTS: dict[str, Script] = {
     script.__name__: script
     for script in (*old_versions.SCRIPTS, *configs.OLD_SCRIPTS, *security.OLD_SCRIPTS, *message_sets.SCRIPTS)
@@ -151,6 +163,14 @@ def both_old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker,
         yield kafka, ours
 
 
+def list_scripts() -> list[Any]:
+    """Return the scripts, marked if only `make compare` runs them."""
+    return [
+        pytest.param(script, marks=pytest.mark.compare if name in LONG_SCRIPTS else ())
+        for name, script in SCRIPTS.items()
+    ]
+
+
 def record_answers(script: Script, port: int, attempt: int = 0) -> dict[str, Any]:
     with closing(Transcript(port)) as transcript:
         script(transcript, script.__name__.replace("_", "-") + "-again" * attempt)
@@ -162,7 +182,7 @@ def is_allowed(difference: Difference) -> bool:
     return says_more or any(re.search(pattern, difference.where) for pattern in ALLOWED)
 
 
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
+@pytest.mark.parametrize("script", list_scripts(), ids=SCRIPTS.keys())
 def test_answers_are_the_same(both: tuple[Broker, Broker], script: Script) -> None:
     assert_same(script, both)
 
