@@ -288,6 +288,8 @@ def test_a_java_tool_with_a_wrong_password(node: SaslNode, tmp_path: Path) -> No
     assert "due to invalid credentials with SASL mechanism SCRAM-SHA-256" in shown
 
 
+# In every run the page of test_security_page_sasl.py uses these tools.
+@pytest.mark.tools
 def test_the_java_tools_for_users_and_tokens(node: SaslNode, tmp_path: Path) -> None:
     alice = write_client_config(tmp_path / "alice", "PLAIN", "alice", PASSWORDS["alice"])
     change = "SCRAM-SHA-256=[iterations=8192,password=dave-pa55word]"

@@ -123,7 +123,9 @@ def test_franz_go_produces_and_consumes(secure: TlsBroker, member: Path, listene
     assert run_franz_go(name, variables) == [b"%d" % number for number in range(COUNT)]
 
 
-@pytest.mark.parametrize("listener", [pytest.param("SSL", marks=pytest.mark.tools), "MUTUAL", "LOGIN"])
+@pytest.mark.parametrize(
+    "listener", [*(pytest.param(name, marks=pytest.mark.tools) for name in ("SSL", "LOGIN")), "MUTUAL"]
+)
 def test_kafkas_tools_connect_by_a_command_config(
     secure: TlsBroker, authority: Authority, member: Path, listener: str, name: str, tmp_path: Path
 ) -> None:
