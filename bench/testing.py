@@ -1,6 +1,6 @@
 """``python -m bench.testing``: how long brokers of tests take, in this process and in others; prints a table.
 
-Figures are medians, except those of the tests, which run once. The machine should do nothing else.
+Figures are medians, except those of the tests and of the first group of a JVM, which run once. The machine should do nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rich.table import Table
 
 import kafkacompat.testing
 from bench.machine import describe_machine
+from compat_tests.java_tools import compile_java, run_java
 from kafkacompat.testing import RunningBroker
 
 COLD = """
@@ -58,6 +59,14 @@ def test_it(kafka, number):
     pass
 """
 TIMEOUT_S = 600
+NEW_GROUPS = Path(__file__).resolve().parent / "java" / "NewGroups.java"
+JAVA_SETTINGS = (
+    ("group.protocol=classic",),
+    ("group.protocol=consumer",),
+    # Until it has its partitions and their positions, this protocol's poll waits in steps of retry.backoff.ms, 100 ms by default.
+    ("group.protocol=consumer", "retry.backoff.ms=10"),
+)
+"""Settings with which the Java client is timed."""
 PAGE = Path(__file__).resolve().parent.parent / "docs/testing/fixtures.md"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 ENV = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -173,6 +182,25 @@ def measure_first_record(name: str, time_group: Callable[[RunningBroker, str], f
     return Figure(f"first record of a new group, {name}", f"{median(seconds[1:]) * 1000:.0f} ms", "220 ms")
 
 
+def time_java(kafka: RunningBroker, settings: Sequence[str], groups: int) -> list[float]:
+    """Return the milliseconds until each of some new groups has read one record, all in one JVM."""
+    arguments = ["t", str(groups), f"bootstrap.servers={kafka.bootstrap_servers}", *settings]
+    done = run_java("NewGroups", arguments, extra_class_path=[compile_java(NEW_GROUPS)])
+    return [float(line) for line in done.stdout.split()]
+
+
+def measure_first_record_of_java(settings: Sequence[str], runs: int) -> list[Figure]:
+    """Time new groups until their first record. The first group loads the client's classes, and has a figure of its own."""
+    with kafkacompat.testing.broker() as kafka:
+        kafka.produce("t", ["a"])
+        first, *following = time_java(kafka, settings, runs + 1)
+    name = f"first record of a new group, Java, {', '.join(settings)}"
+    return [
+        Figure(name, f"{median(following):.0f} ms", "150 ms"),
+        Figure(f"{name}, first of its JVM", f"{first:.0f} ms", "-"),
+    ]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.testing", description=__doc__)
@@ -184,6 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     figures = [*measure_cold(options.runs), *measure_warm(options.runs), *measure_tests(options.tests)]
     figures.append(measure_first_record("librdkafka", time_librdkafka, options.runs))
     figures.append(measure_first_record("kafka-python", time_kafka_python, options.runs))
+    for settings in JAVA_SETTINGS:
+        figures += measure_first_record_of_java(settings, options.runs)
     for figure in figures:
         table.add_row(*figure)
     Console().print(table)
