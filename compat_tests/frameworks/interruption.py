@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -55,3 +55,8 @@ def write_before(
         return check()
 
     return write_and_check
+
+
+def split(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    """Return the values in chunks of *size*; the last one may be smaller."""
+    return (values[first : first + size] for first in range(0, len(values), size))

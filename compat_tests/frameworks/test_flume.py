@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.interruption import STOPPED, write_before
-from compat_tests.frameworks.programme import FOLDER, Programme, start_java, write_properties
+from compat_tests.frameworks.interruption import STOPPED, split, write_before
+from compat_tests.frameworks.programme import FOLDER, START_SECONDS, Programme, start_java, write_properties
 from compat_tests.frameworks.reading import Reader, count_committed
 
 pytestmark = pytest.mark.frameworks
@@ -30,25 +31,26 @@ def test_kafka_channel(broker: Broker, name: str, tmp_path: Path) -> None:
     sink.mkdir()
     properties = write_properties(tmp_path / "agent.properties", make_properties(broker, name, source, sink))
     lines = [f"line {number:05}" for number in range(LINES)]
-    chunks = iter([lines[first : first + LINES_PER_WRITE] for first in range(0, LINES, LINES_PER_WRITE)])
+    early, late = lines[: LINES * 2 // 3], lines[LINES * 2 // 3 :]
 
     def begin() -> Programme:
         arguments = ["-n", "agent", "-f", str(properties), "--no-reload-conf"]
         return start_java("org.apache.flume.node.Application", arguments, tmp_path / "log", pom=POM)
 
-    def append_lines(chunk: list[str]) -> None:
+    def append_lines(chunk: Sequence[str]) -> None:
         with source.open("a") as file:
             file.writelines(f"{line}\n" for line in chunk)
 
     with closing(Reader(broker, name, PARTITIONS)) as topic:
         with begin() as first:
-            first.until(write_before(lambda: len(read_lines(sink)) >= LINES // 3, chunks, append_lines))
+            chunks = split(early, LINES_PER_WRITE)
+            first.until(write_before(lambda: len(read_lines(sink)) >= LINES // 3, chunks, append_lines), START_SECONDS)
             first.kill()
-        before = len(read_lines(sink))
-        assert before < LINES, "it was done before it was killed"
-        in_topic_before = len(topic.read())
+        before, in_topic_before = len(read_lines(sink)), len(topic.read())
+        for chunk in (*chunks, late):
+            append_lines(chunk)
         with begin() as second:
-            second.until(write_before(lambda: set(read_lines(sink)) == set(lines), chunks, append_lines))
+            second.until(lambda: set(read_lines(sink)) == set(lines), START_SECONDS)
             second.until(lambda: count_committed(broker, name, name, PARTITIONS) == len(topic.read()))
             assert second.stop() in STOPPED, second.log
         in_topic = [record.texts[1] for record in topic.read()]
