@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -44,7 +45,10 @@ def test_kafka_channel(broker: Broker, name: str, tmp_path: Path) -> None:
     with closing(Reader(broker, name, PARTITIONS)) as topic:
         with begin() as first:
             chunks = split(early, LINES_PER_WRITE)
-            first.until(write_before(lambda: len(read_lines(sink)) >= LINES // 3, chunks, append_lines), START_SECONDS)
+            append_lines(next(chunks))
+            # The source stores its position five seconds after its start for the first time.
+            first.until(lambda: stored_position(source) > 0, START_SECONDS)
+            first.until(write_before(lambda: len(read_lines(sink)) >= LINES // 3, chunks, append_lines))
             first.kill()
         before, in_topic_before = len(read_lines(sink)), len(topic.read())
         for chunk in (*chunks, late):
@@ -70,7 +74,7 @@ def make_properties(broker: Broker, name: str, source: Path, sink: Path) -> dict
             "channels": "kafka",
             "filegroups": "all",
             "filegroups.all": str(source),
-            "positionFile": str(source.with_name("position.json")),
+            "positionFile": str(position_file(source)),
             "writePosInterval": "200",
             "batchSize": str(LINES_PER_BATCH),
         },
@@ -97,6 +101,20 @@ def make_properties(broker: Broker, name: str, source: Path, sink: Path) -> dict
     names = {"sources": "lines", "channels": "kafka", "sinks": "files"}
     settings = {f"{component}.{key}": value for component, keys in components.items() for key, value in keys.items()}
     return {f"agent.{key}": value for key, value in {**names, **settings}.items()}
+
+
+def position_file(source: Path) -> Path:
+    """The file in which the agent's source stores its position."""
+    return source.with_name("position.json")
+
+
+def stored_position(source: Path) -> int:
+    """Return the position in the growing file that the agent's source has stored; 0 before the first time."""
+    try:
+        positions = json.loads(position_file(source).read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return 0
+    return sum(entry["pos"] for entry in positions)
 
 
 def read_lines(folder: Path) -> list[str]:
