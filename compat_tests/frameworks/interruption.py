@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 from compat_tests.frameworks.programme import Programme
 from compat_tests.frameworks.reading import Reader
 
 # The exit codes of a program that ends in order on SIGTERM; a JVM gives the second.
 STOPPED = (0, 143)
+
+Chunk = TypeVar("Chunk")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -34,3 +39,24 @@ class InterruptedJob:
             assert second.stop() in STOPPED, second.log
         # Nothing more may follow.
         assert len(reader.read()) == count
+
+
+def write_before(
+    check: Callable[[], Value], chunks: Iterator[Chunk], write: Callable[[Chunk], object]
+) -> Callable[[], Value]:
+    """Return *check* preceded by writing the next chunk, if there is another.
+
+    Input that grows while a job waits for its result makes a kill fall into the middle of the job's work.
+    """
+
+    def write_and_check() -> Value:
+        for chunk in islice(chunks, 1):
+            write(chunk)
+        return check()
+
+    return write_and_check
+
+
+def split(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    """Return the values in chunks of *size*; the last one may be smaller."""
+    return (values[first : first + size] for first in range(0, len(values), size))

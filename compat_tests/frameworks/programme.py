@@ -25,6 +25,8 @@ POM = FOLDER / "pom.xml"
 # AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, TxnOffsetCommit
 TRANSACTIONAL = {24, 25, 26, 28}
 SHOWN_CHARACTERS = 4000
+# A server of many classes takes minutes to start on a busy machine.
+START_SECONDS = 240
 # A JVM that runs for a minute beside a broker, on two cores.
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 

@@ -59,6 +59,16 @@ def read_topic(broker: Broker, topic: str, partitions: int, count: int) -> list[
         return reader.records
 
 
+def count_committed(broker: Broker, group: str, topic: str, partitions: int) -> int:
+    """Return the sum of the offsets that the group has committed: the number of records before them."""
+    consumer = consumer_of(broker, group)
+    try:
+        places = consumer.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=30)
+        return sum(max(place.offset, 0) for place in places)
+    finally:
+        consumer.close()
+
+
 def by_partition(records: Sequence[Read]) -> dict[int, list[Read]]:
     """The records of each partition that has any, in the order of their offsets."""
     found: dict[int, list[Read]] = defaultdict(list)

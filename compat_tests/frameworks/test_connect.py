@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import urllib.error
-import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
@@ -17,107 +14,20 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.programme import start_java, write_properties
+from compat_tests.frameworks.connect_worker import REBALANCE_SECONDS, NewWorker, Worker
 from compat_tests.frameworks.reading import Reader
-from compat_tests.ports import free_port
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.frameworks
 
 FILE = "org.apache.kafka.connect.file.FileStream"
-STRING = "org.apache.kafka.connect.storage.StringConverter"
-ANSWER_SECONDS = 60
-REBALANCE_SECONDS = 120
 
 
-class Worker:
-    """One Connect worker and its REST API."""
-
-    def __init__(self, broker: Broker, group: str, folder: Path) -> None:
-        self._url = f"http://127.0.0.1:{free_port()}"
-        properties = {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": group,
-            "listeners": self._url,
-            "key.converter": STRING,
-            "value.converter": STRING,
-            # Killed workers and sinks are missed after six seconds and not after ten and 45.
-            **{f"{whose}session.timeout.ms": "6000" for whose in ("", "consumer.")},
-            **{f"{whose}heartbeat.interval.ms": "1000" for whose in ("", "consumer.")},
-            # The tasks of a worker that left are reassigned at once, not after five minutes.
-            "scheduled.rebalance.max.delay.ms": "0",
-            "offset.flush.interval.ms": "500",
-            **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
-            **{f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")},
-            "offset.storage.partitions": "3",
-            "status.storage.partitions": "3",
-        }
-        folder.mkdir()
-        file = write_properties(folder / "worker.properties", properties)
-        main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-        self.programme = start_java(main_class, [str(file)], folder / "log", heap="512m")
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Send one request and return the body of its answer; raises HTTPError."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self._url + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
-
-    def get(self, path: str) -> Any:
-        return self.ask("GET", path)
-
-    def is_refused(self, method: str, path: str, code: int, body: object = None) -> bool:
-        """Whether the request is answered with this code."""
-        try:
-            self.ask(method, path, body)
-        except urllib.error.HTTPError as problem:
-            return problem.code == code
-        return False
-
-    def serves(self) -> bool:
-        """Whether the worker is in the group: it answers 500 or nothing before."""
-        try:
-            return isinstance(self.get("/connectors"), list)
-        except OSError:
-            return False
-
-    def put(self, connector: str, kind: str, **settings: str) -> None:
-        """Create a connector of files or change its settings, as soon as no rebalance is on."""
-        config = {"connector.class": f"{FILE}{kind}Connector", "tasks.max": "1", **settings}
-        if kind == "Source":
-            # Lines that did not fit into a batch wait until the file grows again.
-            config["batch.size"] = "100000"
-        # 409: a rebalance is on.
-        until(lambda: not self.is_refused("PUT", f"/connectors/{connector}/config", HTTPStatus.CONFLICT, config))
-
-    def states(self, connector: str) -> list[str]:
-        """Return the state of a connector and of its tasks; none while it is unknown."""
-        try:
-            status = self.get(f"/connectors/{connector}/status")
-        except urllib.error.HTTPError:
-            return []
-        return [each["state"] for each in (status["connector"], *status["tasks"])]
-
-
-NewWorker = Callable[[], Worker]
-
-
-@pytest.fixture
-def new_worker(broker: Broker, name: str, tmp_path: Path) -> Iterator[NewWorker]:
-    """Start a worker of the test's group; none is left running."""
-    workers: list[Worker] = []
-
-    def start() -> Worker:
-        workers.append(Worker(broker, name, tmp_path / f"worker{len(workers)}"))
-        workers[-1].programme.until(workers[-1].serves)
-        return workers[-1]
-
-    yield start
-    for worker in workers:
-        worker.programme.kill()
+def put_files(worker: Worker, connector: str, kind: str, **settings: str) -> None:
+    """Create a connector of files, a "Source" or a "Sink", or change its settings."""
+    # Lines that did not fit into a batch wait until the file grows again.
+    batch = {"batch.size": "100000"} if kind == "Source" else {}
+    worker.put(connector, {"connector.class": f"{FILE}{kind}Connector", **batch, **settings})
 
 
 def append_lines(path: Path, first: int, count: int) -> list[str]:
@@ -155,8 +65,8 @@ def test_a_file_goes_through_a_topic_into_a_file(
     assert first.get("/")["version"] == "4.3.1"
     plugins = {plugin["class"] for plugin in first.get("/connector-plugins")}
     assert {f"{FILE}SourceConnector", f"{FILE}SinkConnector"} <= plugins
-    first.put(from_file, "Source", file=str(source), topic=name)
-    first.put(to_file, "Sink", file=str(sink), topics=name)
+    put_files(first, from_file, "Source", file=str(source), topic=name)
+    put_files(first, to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(first, sink, 2000) == wanted
     # Either worker knows both, wherever they run.
     assert sorted(second.get("/connectors")) == [from_file, to_file]
@@ -193,8 +103,8 @@ def test_the_rest_api_administers_connectors(broker: Broker, name: str, new_work
     assert (validated["error_count"], wrong) == (1, ["topic"])
 
     lines = append_lines(source, 0, 100)
-    worker.put(from_file, "Source", file=str(source), topic=name)
-    worker.put(to_file, "Sink", file=str(sink), topics=name)
+    put_files(worker, from_file, "Source", file=str(source), topic=name)
+    put_files(worker, to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(worker, sink, 100) == lines
     worker.ask("PUT", f"/connectors/{to_file}/pause")
     until(lambda: worker.states(to_file) == ["PAUSED", "PAUSED"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.interruption import STOPPED
+from compat_tests.frameworks.interruption import STOPPED, write_before
 from compat_tests.frameworks.programme import FOLDER, Programme, start_java
 from compat_tests.frameworks.reading import Reader
 
@@ -28,7 +28,11 @@ def test_embedded_engine(broker: Broker, name: str, tmp_path: Path) -> None:
     create_topic(broker, name)
     file = tmp_path / "lines"
     file.touch()
-    writes = iter(range(0, LINES, LINES_PER_WRITE))
+    chunks = iter(range(0, LINES, LINES_PER_WRITE))
+
+    def append_lines(first: int) -> None:
+        with file.open("a") as out:
+            out.writelines(f"{number}\n" for number in range(first, first + LINES_PER_WRITE))
 
     def begin() -> Programme:
         arguments = [broker.bootstrap, name, str(file)]
@@ -36,27 +40,14 @@ def test_embedded_engine(broker: Broker, name: str, tmp_path: Path) -> None:
 
     with closing(Reader(broker, name, 1)) as reader:
         with begin() as first:
-            first.until(grow_until(file, writes, lambda: len(reader.read()) >= LINES // 3))
+            first.until(write_before(lambda: len(reader.read()) >= LINES // 3, chunks, append_lines))
             first.kill()
         with begin() as second:
-            second.until(grow_until(file, writes, lambda: numbers_of(reader)[-1] == LINES - 1))
+            second.until(write_before(lambda: numbers_of(reader)[-1] == LINES - 1, chunks, append_lines))
             with closing(Reader(broker, f"{name}-offsets", 1)) as offsets:
                 second.until(lambda: stored_position(offsets) == file.stat().st_size)
             assert second.stop() in STOPPED, second.log
         check_resumed(numbers_of(reader))
-
-
-def grow_until(file: Path, writes: Iterator[int], check: Callable[[], bool]) -> Callable[[], bool]:
-    """A check that adds a few lines to the file, as long as there are any, each time before it is made."""
-
-    def grow_and_check() -> bool:
-        first = next(writes, None)
-        if first is not None:
-            with file.open("a") as out:
-                out.writelines(f"{number}\n" for number in range(first, first + LINES_PER_WRITE))
-        return check()
-
-    return grow_and_check
 
 
 def numbers_of(reader: Reader) -> list[int]:

@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.programme import FOLDER, start_java
+from compat_tests.frameworks.hadoop import Hdfs
 from compat_tests.spark.copies import Run, assert_copied, kill_in_the_middle, make_various_records, produce_records
 
 pytestmark = pytest.mark.frameworks
 
-POM = FOLDER / "hdfs" / "pom.xml"
-SOURCE = FOLDER / "java" / "HdfsServer.java"
 SEED = 5
 PARTITIONS = 2
 RECORDS = 1000
 OFFSETS_PER_BATCH = 100
 BATCHES = RECORDS // OFFSETS_PER_BATCH
-START_SECONDS = 240
 SPARK = ("--driver-memory", "512m", "--conf", "spark.hadoop.dfs.replication=1")
-
-
-class Hdfs(NamedTuple):
-    """The URI of a name node, and the local folder of its data node."""
-
-    uri: str
-    folder: Path
-
-    def count_blocks(self) -> int:
-        """Return the number of blocks; every file that is not empty has at least one."""
-        return sum(1 for path in self.folder.rglob("finalized/**/blk_*") if path.suffix != ".meta")
-
-
-@pytest.fixture
-def hdfs(tmp_path: Path) -> Iterator[Hdfs]:
-    """HDFS with one data node."""
-    folder = tmp_path / "hdfs"
-    with start_java("HdfsServer", [str(folder)], tmp_path / "log", source=SOURCE, pom=POM) as server:
-        served = server.until(lambda: re.search(r"serves (\S+)", server.log), START_SECONDS)
-        assert served is not None
-        yield Hdfs(served[1], folder)
 
 
 def test_archive_and_replay(broker: Broker, name: str, hdfs: Hdfs, tmp_path: Path) -> None:

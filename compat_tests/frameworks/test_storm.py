@@ -6,12 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from compat_tests.brokers import Broker
-from compat_tests.confluent import consumer_of, create_topic, produce
+from compat_tests.confluent import create_topic, produce
 from compat_tests.frameworks.programme import FOLDER, Programme, start_java
-from compat_tests.frameworks.reading import Reader
+from compat_tests.frameworks.reading import Reader, count_committed
 
 pytestmark = pytest.mark.frameworks
 
@@ -34,23 +33,13 @@ def test_topology(broker: Broker, name: str, tmp_path: Path) -> None:
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
         with begin() as first:
             first.until(reader.read)
-            first.until(lambda: committed_records(broker, name) > 0)
+            first.until(lambda: count_committed(broker, name, name, PARTITIONS) > 0)
             first.kill()
         produce(broker, name, values[RECORDS // 2 :])
         before = len(reader.read())
         with begin() as second:
-            second.until(lambda: committed_records(broker, name) == RECORDS)
+            second.until(lambda: count_committed(broker, name, name, PARTITIONS) == RECORDS)
         texts = [record.texts for record in reader.read()]
     assert set(texts) == {(value[-20:], value) for value in values}
     # Only records that were not yet committed at the kill come again.
     assert len(texts) < before + RECORDS
-
-
-def committed_records(broker: Broker, name: str) -> int:
-    """The sum of the offsets that the group has committed, which is the number of records before them."""
-    consumer = consumer_of(broker, name)
-    try:
-        places = consumer.committed([TopicPartition(name, number) for number in range(PARTITIONS)], timeout=30)
-        return sum(max(place.offset, 0) for place in places)
-    finally:
-        consumer.close()
