@@ -23,19 +23,20 @@ class InterruptedJob:
 
     begin: Callable[[], Programme]
     interrupt: Callable[[Programme], object]
+    timeout_seconds: float = 120
 
     def run(self, reader: Reader, count: int, more: Callable[[], object]) -> None:
-        """Interrupt the job once it has written something, add input by *more* and let it write *count* records.
+        """Let the job write something, add input by *more* and interrupt it at once; begin again and let it write *count* records.
 
         AssertionError, if it ends by itself, if it writes other than *count* records, or if it is done too early.
         """
         with self.begin() as first:
-            first.until(reader.read)
+            first.until(reader.read, self.timeout_seconds)
+            more()
             self.interrupt(first)
         assert len(reader.read()) < count, "it was done before it was interrupted"
-        more()
         with self.begin() as second:
-            second.until(lambda: len(reader.read()) >= count)
+            second.until(lambda: len(reader.read()) >= count, self.timeout_seconds)
             assert second.stop() in STOPPED, second.log
         # Nothing more may follow.
         assert len(reader.read()) == count

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,13 +35,18 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class Programme:
-    """One process, whose output goes to *log*. Used as a context it leaves nothing running."""
+    """One process and its children, whose output goes to *log*. Used as a context it leaves nothing running."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment
+                command,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
             )
 
     def __enter__(self) -> Self:
@@ -79,8 +87,9 @@ class Programme:
         return self.wait(timeout_seconds)
 
     def kill(self) -> None:
-        """End it with SIGKILL, unless it has ended."""
-        self._process.kill()
+        """End it and its children with SIGKILL, those too that outlived it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 
@@ -112,6 +121,12 @@ def python_of(interpreter: str, requirements: Sequence[str], *options: str) -> P
 
     build_once(target, make)
     return target / "bin" / "python"
+
+
+def environment_with(given: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment without what names its own packages, for a Python of :func:`python_of`."""
+    inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return {**inherited, **given}
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> Path:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +11,9 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
-from compat_tests.frameworks.programme import FOLDER, Programme, python_of, serves_transactions
+from compat_tests.frameworks.programme import FOLDER, Programme, environment_with, python_of, serves_transactions
 from compat_tests.frameworks.reading import Reader, by_key
+from compat_tests.frameworks.words import WORDS_PER_LINE, count_words, make_lines
 
 pytestmark = pytest.mark.frameworks
 
@@ -23,7 +21,6 @@ FAUST = "faust-streaming==0.15.3"
 QUIX = "quixstreams==3.28.1"
 PARTITIONS = 3
 LINES = 1000
-WORDS_PER_LINE = 4
 WORDS = LINES * WORDS_PER_LINE
 DONE_SECONDS = 150
 
@@ -38,9 +35,8 @@ def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[Start]:
     def begin(package: str, script: str, *arguments: str, **environment: str) -> Programme:
         given = {"BOOTSTRAP": broker.bootstrap, "NAME": name, "PARTITIONS": str(PARTITIONS)}
         given |= {"STATE": str(tmp_path / "state"), **environment}
-        inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
         command = [str(python_of(sys.executable, [package])), str(FOLDER / "python" / script), *arguments]
-        started.append(Programme(command, tmp_path / "log", {**inherited, **given}))
+        started.append(Programme(command, tmp_path / "log", environment_with(given)))
         return started[-1]
 
     yield begin
@@ -52,8 +48,7 @@ def run_stopped(
     broker: Broker, name: str, begin: Callable[[], Programme], stop: Callable[[Programme], object], after: int
 ) -> None:
     """Count the words of half of the lines, stop after *stop* counts, count all, and compare with a count by hand."""
-    chosen = random.Random(3)
-    lines = [" ".join(f"word{chosen.randrange(100)}" for _ in range(WORDS_PER_LINE)) for _ in range(LINES)]
+    lines = make_lines(LINES, 3)
     produce(broker, name, lines[: LINES // 2])
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
         with begin() as first:
@@ -65,12 +60,6 @@ def run_stopped(
             second.until(lambda: len(reader.read()) >= WORDS, DONE_SECONDS)
             second.stop()
         assert by_key(reader.read()) == count_words(lines)
-
-
-def count_words(lines: Sequence[str]) -> dict[str, list[str]]:
-    """Every count of each word: one, two, three ..."""
-    totals = Counter(word for line in lines for word in line.split())
-    return {word: [str(number + 1) for number in range(total)] for word, total in totals.items()}
 
 
 def test_faust(broker: Broker, name: str, start: Start, tmp_path: Path) -> None:

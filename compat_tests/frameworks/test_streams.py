@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,13 +16,13 @@ from compat_tests.confluent import create_topic
 from compat_tests.frameworks.interruption import STOPPED, InterruptedJob
 from compat_tests.frameworks.programme import FOLDER, Programme, serves_transactions, start_java
 from compat_tests.frameworks.reading import Reader, by_key
+from compat_tests.frameworks.words import WORDS_PER_LINE, count_words, make_lines
 
 pytestmark = pytest.mark.frameworks
 
 SOURCE = FOLDER / "java" / "StreamsJob.java"
 PARTITIONS = 3
 LINES = 6000
-WORDS_PER_LINE = 4
 SIDE = 1500
 APART_MS = 1000
 BEGIN_MS = 1_700_000_000_000
@@ -80,24 +79,17 @@ def interrupt(programme: Programme, guarantee: str) -> None:
         assert programme.stop() in STOPPED, programme.log
 
 
-def make_lines() -> list[str]:
-    chosen = random.Random(1)
-    words = [f"word{number}" for number in range(200)]
-    return [" ".join(chosen.choices(words, k=WORDS_PER_LINE)) for _ in range(LINES)]
-
-
 def test_word_count(broker: Broker, name: str, guarantee: str, start: Start) -> None:
     for topic in (name, f"{name}-out"):
         create_topic(broker, topic, PARTITIONS)
-    text = make_lines()
+    text = make_lines(LINES, 1, words=200)
     events = [(name, None, line, BEGIN_MS) for line in text]
     send_events(broker, events[: LINES // 2])
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
         job = InterruptedJob(lambda: start("count"), lambda running: interrupt(running, guarantee))
         job.run(reader, LINES * WORDS_PER_LINE, lambda: send_events(broker, events[LINES // 2 :]))
         counts = by_key(reader.records)
-    wanted = Counter(word for line in text for word in line.split())
-    assert counts == {word: [str(number + 1) for number in range(total)] for word, total in wanted.items()}
+    assert counts == count_words(text)
 
 
 def test_windowed_join(broker: Broker, name: str, guarantee: str, start: Start) -> None:

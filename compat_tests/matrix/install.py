@@ -20,6 +20,7 @@ from compat_tests.matrix.driver import Launch
 from spark_integration.runtime.maven import BUILD, MissingProgramError, build_once, find_program, jar_folder
 
 MATRIX = BUILD / "matrix"
+RUST_CRATES = MATRIX / "rust-crates"
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / "compat_tests" / "matrix" / "clients"
 INSTALL_SECONDS = 900
@@ -132,27 +133,38 @@ def node(client: str, packages: Mapping[str, str]) -> Launch:
 
 
 def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
-    """Take crates from their registry and compile the driver ``clients/rust/<client>.rs`` with them.
-
-    *dependencies* are lines of Cargo.toml: name -> the text after the equals sign.
-    """
+    """Take crates from their registry and compile the driver ``clients/rust/<client>.rs`` with them."""
     folder = CLIENTS / "rust"
+    return Launch([str(build_rust_program([folder / f"{client}.rs", folder / "common.rs"], dependencies))])
+
+
+def require_rdkafka(version: str, *features: str) -> str:
+    """Return what Cargo.toml says of the rdkafka crate: it compiles the librdkafka that it brings, without TLS and SASL."""
+    words = ", ".join(f'"{feature}"' for feature in ("libz", "zstd", *features))
+    return f'{{ version = "={version}", default-features = false, features = [{words}] }}'
+
+
+def build_rust_program(sources: Sequence[Path], dependencies: Mapping[str, str]) -> Path:
+    """Compile the first of *sources* with crates from their registry, unless it is there, and return its path.
+
+    *dependencies* are lines of Cargo.toml: name -> the text after the equals sign. All programs share the compiled crates,
+    since librdkafka takes minutes to compile.
+    """
+    program = sources[0].stem
     lines = [f"{name} = {words}" for name, words in dependencies.items()]
-    sources = [folder / f"{client}.rs", folder / "common.rs"]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:6]
-    target = _name_target(f"rust-{client}-{digest}", sources)
+    target = _name_target(f"rust-{program}-{digest}", sources)
 
     def build(partial: Path) -> None:
-        package = '[package]\nname = "driver"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "driver"\n'
-        text = f'{package}path = "{client}.rs"\n[dependencies]\n' + "\n".join(lines) + "\n"
+        package = f'[package]\nname = "{program}"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "{program}"\n'
+        text = f'{package}path = "{sources[0].name}"\n[dependencies]\n' + "\n".join(lines) + "\n"
         (partial / "Cargo.toml").write_text(text)
         _copy_files(sources, partial)
-        _run_command(["cargo", "build", "--release", "--quiet"], partial)
-        shutil.copy(partial / "target" / "release" / "driver", partial / "driver")
-        shutil.rmtree(partial / "target")
+        _run_command(["cargo", "build", "--release", "--quiet", "--target-dir", RUST_CRATES], partial)
+        shutil.copy(RUST_CRATES / "release" / program, partial / "driver")
 
     build_once(target, build)
-    return Launch([str(target / "driver")])
+    return target / "driver"
 
 
 def librdkafka(carrier: str, options: Sequence[str] = ()) -> Launch:

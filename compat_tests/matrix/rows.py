@@ -220,10 +220,7 @@ RSKAFKA = {
 
 
 def _require_rdkafka(version: str) -> dict[str, str]:
-    return {
-        "rdkafka": f'{{ version = "={version}", default-features = false, features = ["libz", "zstd"] }}',
-        "serde_json": '"1"',
-    }
+    return {"rdkafka": install.require_rdkafka(version), "serde_json": '"1"'}
 
 
 def rust_rows() -> Iterator[Row]:

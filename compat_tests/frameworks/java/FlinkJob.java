@@ -57,7 +57,7 @@ public class FlinkJob {
 
     private static KafkaSink<String> sink(String bootstrap, String name) {
         Properties properties = new Properties();
-        properties.setProperty("transaction.timeout.ms", "30000");
+        properties.setProperty("transaction.timeout.ms", "600000");
         return KafkaSink.<String>builder()
             .setBootstrapServers(bootstrap)
             .setKafkaProducerConfig(properties)
