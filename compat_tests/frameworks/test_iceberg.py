@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.error import HTTPError
 
 import fastavro
@@ -115,7 +115,8 @@ class Table:
             assert problem.code == HTTPStatus.NOT_FOUND, problem
             return None
         newest = metadata.get("current-snapshot-id")
-        return next((one for one in metadata.get("snapshots", []) if one["snapshot-id"] == newest), None)
+        snapshots = metadata.get("snapshots", [])
+        return next((snapshot for snapshot in snapshots if snapshot["snapshot-id"] == newest), None)
 
     def _read_avro(self, path: str) -> Iterator[dict[str, Any]]:
-        yield from fastavro.reader(io.BytesIO(self._hdfs.read(path)))
+        yield from cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(self._hdfs.read(path))))
