@@ -11,15 +11,16 @@ SPARK = "compat_tests/spark"
 LONGEST_GROUPS = (
     "compat_tests/test_chaos.py",
     SPARK,
-    "compat_tests/test_same_answers.py",
     "compat_tests/test_tls.py",
-    "compat_tests/test_sasl.py",
+    "compat_tests/test_same_answers.py",
     "compat_tests/test_compaction.py",
-    "compat_tests/test_cluster_command.py",
-    "compat_tests/test_java_tools.py",
-    "compat_tests/test_history.py",
-    "compat_tests/test_old_clients.py",
     "compat_tests/test_takeover.py",
+    "compat_tests/test_storage_dump.py",
+    "compat_tests/test_sasl.py",
+    "compat_tests/test_java_tools.py",
+    "compat_tests/test_disk_full.py",
+    "compat_tests/test_cluster_command.py",
+    "compat_tests/test_old_clients.py",
 )
 """The groups that take longest, the longest first."""
 

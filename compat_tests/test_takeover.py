@@ -155,6 +155,7 @@ def test_an_older_kafka_takes_its_directory_back(left: Predecessor, tmp_path: Pa
     takes_it_back(left, tmp_path)
 
 
+@pytest.mark.migration
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
 def test_kafka_4_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     data = takes_it_back(left, tmp_path)
