@@ -117,5 +117,5 @@ class Table:
         newest = metadata.get("current-snapshot-id")
         return next((one for one in metadata.get("snapshots", []) if one["snapshot-id"] == newest), None)
 
-    def _read_avro(self, path: str) -> Iterator[dict[str, Any]]:
+    def _read_avro(self, path: str) -> Iterator[Any]:
         yield from fastavro.reader(io.BytesIO(self._hdfs.read(path)))
