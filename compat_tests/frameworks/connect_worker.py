@@ -46,7 +46,7 @@ class Worker:
             **{f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")},
             "offset.storage.partitions": "3",
             "status.storage.partitions": "3",
-            # Only the listed connectors are loaded; a search through all classes of the jars takes minutes on a busy machine.
+            # The connectors that the jars list are loaded; by default Connect searches all their classes.
             **({"plugin.path": str(plugins), "plugin.discovery": "service_load"} if plugins else {}),
         }
         folder.mkdir()

@@ -10,6 +10,7 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.hadoop import Hdfs
+from compat_tests.frameworks.programme import JVM
 from compat_tests.spark.copies import Run, assert_copied, kill_in_the_middle, make_various_records, produce_records
 
 pytestmark = pytest.mark.frameworks
@@ -17,9 +18,13 @@ pytestmark = pytest.mark.frameworks
 SEED = 5
 PARTITIONS = 2
 RECORDS = 1000
-OFFSETS_PER_BATCH = 100
+OFFSETS_PER_BATCH = 200
 BATCHES = RECORDS // OFFSETS_PER_BATCH
-SPARK = ("--driver-memory", "512m", "--conf", "spark.hadoop.dfs.replication=1")
+SPARK = (
+    *("--driver-memory", "512m"),
+    *("--conf", "spark.hadoop.dfs.replication=1"),
+    *("--conf", f"spark.driver.extraJavaOptions={' '.join(JVM)}"),
+)
 
 
 def test_archive_and_replay(broker: Broker, name: str, hdfs: Hdfs, tmp_path: Path) -> None:

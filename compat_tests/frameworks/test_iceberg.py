@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.error import HTTPError
 
 import fastavro
@@ -118,5 +118,5 @@ class Table:
         snapshots = metadata.get("snapshots", [])
         return next((snapshot for snapshot in snapshots if snapshot["snapshot-id"] == newest), None)
 
-    def _read_avro(self, path: str) -> Iterator[dict[str, Any]]:
-        yield from cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(self._hdfs.read(path))))
+    def _read_avro(self, path: str) -> Iterator[Any]:
+        yield from fastavro.reader(io.BytesIO(self._hdfs.read(path)))
