@@ -30,6 +30,7 @@ from compat_tests.secured_clients import COUNT, run_aiokafka, run_franz_go
 from compat_tests.tls import PASSWORD, USER, TlsBroker
 from compat_tests.waiting import until
 from kafkacompat.security.tls.names import format_name
+from kafkacompat.testing.certificates import encode_certificate
 from tests.fakes import certificates
 
 TOOLS = "org.apache.kafka.tools"
@@ -347,7 +348,7 @@ def test_names_of_certificates_are_those_of_java(tmp_path: Path) -> None:
     paths = []
     for number, subject in enumerate(subjects):
         paths.append(tmp_path / f"{number}.pem")
-        paths[-1].write_text(certificates.encode_certificate(authority.issue(subject).certificate))
+        paths[-1].write_text(encode_certificate(authority.issue(subject).certificate))
     folder = compile_java(ROOT / "compat_tests/java/tls/PrintNames.java")
     printed = run_java("PrintNames", [str(path) for path in paths], extra_class_path=[folder]).stdout
     # The pipe is read as text, in which each line break is a line feed.
