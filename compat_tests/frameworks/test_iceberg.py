@@ -59,7 +59,7 @@ def test_table_in_hdfs(broker: Broker, name: str, hdfs: Hdfs, new_worker: NewWor
         write(chunk)
     second = new_worker(plugins)
     second.programme.until(lambda: table.count_records() >= RECORDS, START_SECONDS)
-    assert count_committed(broker, f"connect-{name}", name, PARTITIONS) == RECORDS
+    second.programme.until(lambda: count_committed(broker, f"connect-{name}", name, PARTITIONS) == RECORDS)
     assert second.programme.stop() in STOPPED, second.programme.log
     assert sorted(table.read_rows(), key=lambda row: row["number"]) == [json.loads(value) for value in values]
 
