@@ -26,8 +26,17 @@ def resident_bytes(pid: int) -> int:
 
 def list_children(pid: int) -> list[int]:
     """Return the child processes of a process that it has not waited for."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end in between
+            children += map(int, task.read_text().split())
+    return children
+
+
+def list_descendants(pid: int) -> list[int]:
+    """Return the processes that a process, its children and so on have started, parents before their children."""
+    children = list_children(pid)
+    return children + [descendant for child in children for descendant in list_descendants(child)]
 
 
 def is_alive(pid: int) -> bool:

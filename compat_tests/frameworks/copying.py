@@ -26,7 +26,7 @@ def check_killed_copy(broker: Broker, name: str, begin: Callable[[], Programme])
     values = [f"value-{number:05}" for number in range(RECORDS)]
     produce(broker, name, values[: RECORDS // 2])
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
-        job = InterruptedJob(begin, Programme.kill)
+        job = InterruptedJob(begin, Programme.kill, at_work=True)
         job.run(reader, RECORDS, lambda: produce(broker, name, values[RECORDS // 2 :]))
         written = by_partition(reader.records)
     source = by_partition(read_topic(broker, name, PARTITIONS, RECORDS))

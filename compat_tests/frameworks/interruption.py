@@ -19,22 +19,30 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class InterruptedJob:
-    """*begin* starts the job, or starts it again over what it left; *interrupt* stops or kills it."""
+    """*begin* starts the job, or starts it again over what it left; *interrupt* stops or kills it.
+
+    A job that is interrupted *at_work* has all its input then, and must not have written all its output. Another job may have
+    finished the first part of its input.
+    """
 
     begin: Callable[[], Programme]
     interrupt: Callable[[Programme], object]
+    at_work: bool = False
     timeout_seconds: float = 120
 
     def run(self, reader: Reader, count: int, more: Callable[[], object]) -> None:
-        """Let the job write something, add input by *more* and interrupt it at once; begin again and let it write *count* records.
+        """Interrupt the job once it has written something, add input by *more* and let it write *count* records.
 
         AssertionError, if it ends by itself, if it writes other than *count* records, or if it is done too early.
         """
         with self.begin() as first:
             first.until(reader.read, self.timeout_seconds)
-            more()
+            if self.at_work:
+                more()
             self.interrupt(first)
         assert len(reader.read()) < count, "it was done before it was interrupted"
+        if not self.at_work:
+            more()
         with self.begin() as second:
             second.until(lambda: len(reader.read()) >= count, self.timeout_seconds)
             assert second.stop() in STOPPED, second.log

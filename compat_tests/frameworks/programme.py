@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from compat_tests.brokers import Broker
 from compat_tests.java_tools import compile_java, java_command
+from compat_tests.processes import list_descendants
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -35,18 +36,13 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class Programme:
-    """One process and its children, whose output goes to *log*. Used as a context it leaves nothing running."""
+    """One process, whose output goes to *log*. Used as a context it leaves nothing running."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                start_new_session=True,
+                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment
             )
 
     def __enter__(self) -> Self:
@@ -87,9 +83,12 @@ class Programme:
         return self.wait(timeout_seconds)
 
     def kill(self) -> None:
-        """End it and its children with SIGKILL, those too that outlived it."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End it and its descendants with SIGKILL, unless it has ended."""
+        descendants = [] if self._process.poll() is not None else list_descendants(self._process.pid)
+        self._process.kill()
+        for pid in descendants:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
 

@@ -54,7 +54,7 @@ def test_word_count(broker: Broker, name: str, tmp_path: Path) -> None:
     check_word_count(broker, name, tmp_path, begin, by_key)
 
 
-@pytest.mark.parametrize("mode", ["thread"])
+@pytest.mark.parametrize("mode", ["thread", "process"])
 def test_word_count_in_python(broker: Broker, name: str, mode: str, tmp_path: Path) -> None:
     # Pip's cache needs no second copy of 400 MB.
     command = [str(python_of(sys.executable, [PYFLINK], "--no-cache-dir")), str(PYTHON_JOB)]
@@ -87,7 +87,9 @@ def check_word_count(
     lines = make_lines(LINES, 4)
     produce(broker, name, lines[: LINES // 2])
     with closing(Reader(broker, f"{name}-out", partitions)) as reader:
-        job = InterruptedJob(lambda: begin(newest_checkpoint(checkpoints)), Programme.kill, DONE_SECONDS)
+        job = InterruptedJob(
+            lambda: begin(newest_checkpoint(checkpoints)), Programme.kill, at_work=True, timeout_seconds=DONE_SECONDS
+        )
         job.run(reader, LINES * WORDS_PER_LINE, lambda: produce(broker, name, lines[LINES // 2 :]))
         counts = count(reader.records)
     assert counts == count_words(lines)
