@@ -114,8 +114,8 @@ def run_row(row: Row, trial: Trial, shapes: Sequence[Shape], tell: Callable[[str
 
 
 def is_beyond(name: str, shape: Shape) -> bool:
-    """Return whether a topic is too large for a client: kafka-go has a reader with its own connections for each partition."""
-    return name.startswith("kafka-go") and shape.name == "many_partitions"
+    """Return whether a topic is too large for a client: kafka-go and rskafka have connections of their own for each partition."""
+    return name.startswith(("kafka-go", "rskafka")) and shape.name == "many_partitions"
 
 
 def run_spark(kafka: Any, shapes: Sequence[Shape], tell: Callable[[str], None]) -> report.Result:

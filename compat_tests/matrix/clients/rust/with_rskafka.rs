@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 
 const PARTITIONS: i64 = 4;
 const RECORDS_A_BATCH: usize = 100;
+const FETCH_WAIT_MS: i32 = 100;
 
 struct Rskafka {
     bootstrap: String,
@@ -64,27 +65,29 @@ impl Rskafka {
         Ok(())
     }
 
+    /// Read the partitions in turns until all records have come: rskafka leaves following a log to its user.
     async fn read(&self, topic: &str, partitions: i32, count: i64) -> Outcome {
+        let client = self.client().await?;
+        let mut readers = Vec::new();
+        for number in 0..partitions {
+            readers.push((client.partition_client(topic, number, UnknownTopicHandling::Retry).await?, 0));
+        }
         let mut seen = 0;
         let begun = Instant::now();
-        for number in 0..partitions {
-            let partition = self.partition(topic, number).await?;
-            let mut next = 0;
-            loop {
-                let (records, end) = partition.fetch_records(next, 1..1_000_000, 100).await?;
+        while seen < count {
+            for (number, (partition, next)) in readers.iter_mut().enumerate() {
+                let (records, _) = partition.fetch_records(*next, 1..1_000_000, FETCH_WAIT_MS).await?;
                 for one in &records {
                     let held = one.record.headers.get("n").map(Vec::as_slice);
                     let (key, value) = (one.record.key.as_deref(), one.record.value.as_deref());
-                    tell_record(number, one.offset, key, value, Some(one.record.timestamp.timestamp_millis()), held);
-                    next = one.offset + 1;
+                    let timestamp = Some(one.record.timestamp.timestamp_millis());
+                    tell_record(number as i32, one.offset, key, value, timestamp, held);
+                    *next = one.offset + 1;
                     seen += 1;
                 }
-                if next >= end {
-                    break;
-                }
-                if begun.elapsed() > PATIENCE {
-                    return Err(format!("only {seen} of {count} records came").into());
-                }
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("only {seen} of {count} records came").into());
             }
         }
         Ok(())
