@@ -123,7 +123,8 @@ class Monitor:
     def _check_high_watermark(self, state: PartitionState, life: Life, key: ReplicaKey, start: int, end: int) -> None:
         if key in self.lossy:
             return
-        if "compact" not in state.log.config.cleanup_policy:
+        # A broker that stops can hear of a larger in-sync set after it has closed its logs.
+        if "compact" not in state.log.config.cleanup_policy and not state.log.offline:
             committed = self._committed.setdefault(key, CommittedLog())
             with self._machines[life.node].files.without_failures():
                 difference = committed.compare(state.log, start, end)

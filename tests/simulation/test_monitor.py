@@ -52,3 +52,15 @@ def test_a_follower_that_has_synced_its_log_loses_nothing() -> None:
 
 def test_nothing_that_counts_is_lost_if_only_synced_records_count() -> None:
     assert not lose_power_and_hand_over(FSYNC, synced_end=8, end=10).lossy
+
+
+def test_a_log_that_a_stopping_broker_has_closed_is_not_read() -> None:
+    stored: Any = SimpleNamespace(partitions={}, find=lambda key: None)
+    machines: Any = {LEADER: SimpleNamespace(state=State.STOPPING)}
+    monitor = Monitor(machines, stored, KAFKA, pytest.fail)
+    # It has no reader: comparing it would raise AttributeError.
+    closed: Any = SimpleNamespace(offline=True, config=SimpleNamespace(cleanup_policy="delete"))
+    state: Any = SimpleNamespace(name="t-0", log=closed, leading=None)
+    life: Any = SimpleNamespace(node=LEADER)
+    monitor._check_high_watermark(state, life, KEY, 0, COMMITTED_END)
+    assert not monitor._committed
