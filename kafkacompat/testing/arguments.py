@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from kafkacompat.testing.acls import Acl
@@ -18,8 +19,8 @@ class Check(NamedTuple):
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a whole number; True and False are none."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Return whether a value is a whole number, also one of numpy; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _is_iterable(value: object) -> bool:
@@ -38,7 +39,9 @@ def _are_passwords(value: object) -> bool:
 
 
 def _are_rules(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(rule, Acl) for rule in value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return False
+    return all(isinstance(rule, Acl) for rule in value)
 
 
 def _are_instances(value: object) -> bool:

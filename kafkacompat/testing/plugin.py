@@ -108,8 +108,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytrace=False,
         )
     fixtures = set(getattr(item, "fixturenames", ()))
-    # A marker of a module or a class is for those of its tests that have brokers of their own.
-    is_marked = any(marker.name == MARKER for marker in item.own_markers)
+    # A marker of a module or a class is for those of its tests that have brokers of their own, one without properties for `-m kafka`.
+    is_marked = any(marker.name == MARKER and (marker.args or marker.kwargs) for marker in item.own_markers)
     if is_marked and "kafka_session" in fixtures and fixtures.isdisjoint({"kafka", "kafka_cluster"}):
         pytest.fail(
             f"@pytest.mark.{MARKER} has no effect on kafka_session, which all tests share: use the fixture kafka",

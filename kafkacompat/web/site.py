@@ -99,15 +99,15 @@ class WebPage(Resource):
         return write_later(request, self._answer(request), self._explain, _write)
 
     async def _answer(self, request: Request) -> Reply:
+        if not self._is_compiled:
+            await self._services.run(self._renderer.compile, PLAIN_TEMPLATES)
+            self._is_compiled = True
         parts = [part.decode("utf-8", "replace") for part in request.postpath or ()]
         path = tuple(map(read_part, parts[:-1] if parts[-1:] == [""] else parts))
         if request.method not in (b"GET", b"HEAD", b"POST"):
             raise HttpError(405, "this page is read by GET")
         if path[:1] == (STATIC,):
             return self._serve_static(path[1:])
-        if not self._is_compiled:
-            await self._services.run(self._renderer.compile, PLAIN_TEMPLATES)
-            self._is_compiled = True
         if self._services.access is None:
             check_host(request.getHeader("host") or "", self._services.hosts)
         if request.method == b"POST":

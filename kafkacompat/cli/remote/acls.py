@@ -184,8 +184,9 @@ def remove(
 ) -> None:
     """Remove the rules about resources, principals, hosts and operations, and show them.
 
-    With a principal, only rules of the named operations are removed, without a name those of the operation All. Without a
-    principal, the rules of all principals and operations are removed. At a terminal the command asks before; elsewhere it needs --force.
+    With a principal, the command removes the rules that `acls add` adds with the same options: by default those of the operation All
+    and of the host *. Without a principal, it removes the rules of all principals and hosts, by default of all operations. At a
+    terminal it asks before; elsewhere it needs --force.
 
     \b
     Examples:

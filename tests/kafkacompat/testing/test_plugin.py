@@ -102,13 +102,17 @@ def test_markers_without_effect_are_rejected(pytester: pytest.Pytester) -> None:
         def test_a_property_of_an_own_broker(kafka_session, kafka):
             assert kafka.call(lambda: kafka.broker.config.int("num.partitions")) == 3
 
+        @pytest.mark.kafka
+        def test_a_marker_that_only_selects(kafka_session):
+            pass
+
         @pytest.mark.kafka(num_partitions=3)
         class TestClass:
             def test_a_shared_broker_in_a_marked_class(self, kafka_session):
                 pass
     """)
     result = pytester.runpytest_inprocess(*PLUGIN)
-    result.assert_outcomes(passed=2, errors=2, warnings=1)
+    result.assert_outcomes(passed=3, errors=2, warnings=1)
     result.stdout.fnmatch_lines(
         [
             "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",

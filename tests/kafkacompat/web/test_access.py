@@ -69,6 +69,8 @@ def test_templates_of_the_first_pages_are_compiled_in_a_thread(tmp_path: Path, m
     monkeypatch.setattr(Renderer, "compile", note_thread)
     monkeypatch.setattr(Environment, "compile", note_template)
     visitor = Visitor(tmp_path, kafkacompat_http_scram_enable="true")
+    assert visitor.send("PUT", "/ui/topics").status == 405
+    assert visitor.get("/ui/static/nothing").status == 404
     assert visitor.log_in("alice", "wrong").status == 401
     assert visitor.post("/ui/topics", {}).status == 403
     assert compiled == dict.fromkeys(PLAIN_TEMPLATES, True)

@@ -100,8 +100,7 @@ def add_rules(
         AclCreation(
             resource_type=resource.resource_type,
             resource_name=resource.name,
-            # The cluster has one name.
-            resource_pattern_type=LITERAL if resource.resource_type == AclResourceType.CLUSTER else pattern_type,
+            resource_pattern_type=_choose_pattern_type(resource, pattern_type),
             principal=grantee.principal,
             host=grantee.host,
             operation=operation,
@@ -130,6 +129,11 @@ def add_rules(
     return _write_changes(output, "added", rows, problems)
 
 
+def _choose_pattern_type(resource: Resource, pattern_type: int) -> int:
+    """Return the pattern type for the name of a resource; the cluster has one name, without patterns."""
+    return LITERAL if resource.resource_type == AclResourceType.CLUSTER else pattern_type
+
+
 def remove_rules(
     cluster: RemoteCluster,
     output: Output,
@@ -143,7 +147,7 @@ def remove_rules(
         DeleteAclsFilter(
             resource_type_filter=resource.resource_type,
             resource_name_filter=resource.name,
-            pattern_type_filter=pattern_type,
+            pattern_type_filter=_choose_pattern_type(resource, pattern_type),
             principal_filter=principal,
             host_filter=host,
             operation=operation,

@@ -67,6 +67,21 @@ def test_without_an_operation_a_principal_loses_the_rule_of_the_operation_all(gu
     assert guarded.succeed("acls", "remove", *alice, *orders).stderr == "No rule is removed\n"
 
 
+def test_the_options_that_add_rules_remove_them(guarded: RemoteWorld) -> None:
+    role = ("--allow-principal", "User:bob", "--allow-host", "::1", "--producer", "--idempotent")
+    rules = (*role, "--topic", "shop.", "--transactional-id", "shop.", "--resource-pattern-type", "prefixed")
+    assert guarded.succeed("acls", "add", *rules).stderr == "Added 6 rules\n"
+    assert guarded.succeed("acls", "remove", *rules).stderr == "Removed 6 rules\n"
+    assert list_rules(guarded) == []
+
+
+def test_without_a_principal_an_operation_restricts_the_removal(guarded: RemoteWorld) -> None:
+    alice, orders = ("--allow-principal", "User:alice", "--allow-host", "::1"), ("--topic", "orders")
+    guarded.succeed("acls", "add", *alice, "--operation", "Read", "--operation", "Write", *orders)
+    (removed,) = guarded.read("acls", "remove", "--operation", "Read", *orders, "--force")
+    assert (removed["operation"], removed["host"]) == ("READ", "::1")
+
+
 def test_a_terminal_is_asked_before_the_rules_of_all_principals_are_removed(
     guarded: RemoteWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
