@@ -102,7 +102,8 @@ BOUNDED = {
 """Fields that say how long an answer may take: never random, or the requests behind would wait for ever, as they should."""
 
 PROTECTED = re.compile(
-    r"(advertised\.)?listener.*|max\.connections.*|(message\.max|max\.message)\.bytes|cordoned\.log\.dirs"
+    r"(advertised\.)?listener.*|max\.connections.*|(message\.max|max\.message|internal\.segment)\.bytes"
+    r"|cordoned\.log\.dirs"
     r"|\(root\)|root|twisted.*|kafkacompat.*"
 )
 """Configs, and loggers, whose change shuts clients out, stops topics from being made, keeps defects out of the log, or
