@@ -1,4 +1,4 @@
-"""Collecting thousands of tests without a search for garbage, in which the tests and their modules take no part later either."""
+"""Collects thousands of tests without garbage collections; later ones leave out the tests and their modules."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Worker:
             status = self.get(f"/connectors/{connector}/status")
         except urllib.error.HTTPError:
             return []
-        return [each["state"] for each in (status["connector"], *status["tasks"])]
+        return [part["state"] for part in (status["connector"], *status["tasks"])]
 
 
 NewWorker = Callable[..., Worker]

@@ -33,15 +33,16 @@ class InterruptedJob:
     def run(self, reader: Reader, count: int, more: Callable[[], object]) -> None:
         """Interrupt the job once it has written something, add input by *more* and let it write *count* records.
 
-        AssertionError, if it ends by itself, if it writes other than *count* records, or if it is done too early.
+        AssertionError, if it ends by itself, if it writes other than *count* records, or if it has no work left *at_work*.
         """
         with self.begin() as first:
             first.until(reader.read, self.timeout_seconds)
             if self.at_work:
                 more()
             self.interrupt(first)
-        assert len(reader.read()) < count, "it was done before it was interrupted"
-        if not self.at_work:
+        if self.at_work:
+            assert len(reader.read()) < count, "it was done before it was interrupted"
+        else:
             more()
         with self.begin() as second:
             second.until(lambda: len(reader.read()) >= count, self.timeout_seconds)

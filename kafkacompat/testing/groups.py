@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.nodes import TRANSIENT_ERRORS, describe_error
+from kafkacompat.testing.nodes import TRANSIENT_ERRORS
 from kafkacompat.testing.reading import TopicReader, decode
 from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.errors import KafkaError, describe_code
 
 if TYPE_CHECKING:
     from kafkacompat.testing.nodes import Nodes
@@ -61,7 +61,7 @@ async def _list_committed(nodes: Nodes, group: str) -> dict[tuple[str, int], int
     if answer.error_code in TRANSIENT_ERRORS:
         return None
     if answer.error_code:
-        raise BrokerError(f"the offsets of group {group} cannot be read: {describe_error(answer.error_code)}")
+        raise BrokerError(f"the offsets of group {group} cannot be read: {describe_code(answer.error_code, None)}")
     return {
         (topic.name, partition.partition_index): partition.committed_offset
         for topic in answer.topics

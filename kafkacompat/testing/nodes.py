@@ -103,9 +103,3 @@ async def is_in_sync(nodes: Nodes, broker_id: int) -> bool:
         for partition in topic.partitions
         if broker_id in partition.replicas and partition.leader != NO_LEADER
     )
-
-
-def describe_error(code: int, message: str | None = None) -> str:
-    """Return an error of Kafka in words."""
-    name = ErrorCode(code).name if code in set(ErrorCode) else f"error {code}"
-    return f"{name}: {message}" if message else name

@@ -19,7 +19,7 @@ from kafkacompat.security.acls.table import group_acls
 from kafkacompat.tenancy.instance_changes import Changes, plan_alteration, plan_creation
 from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.nodes import PATIENCE_S, Nodes, describe_error
+from kafkacompat.testing.nodes import PATIENCE_S, Nodes
 from kafkacompat.testing.security import HOST, ITERATIONS
 from kafkacompat.wire.apis.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -27,6 +27,7 @@ from kafkacompat.wire.apis.alter_user_scram_credentials import (
 )
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from kafkacompat.wire.errors import describe_code
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
@@ -53,7 +54,7 @@ async def create_users(nodes: Nodes, passwords: Sequence[ScramPassword]) -> None
         response = await nodes.running[0].request(AlterUserScramCredentialsRequest(upsertions=upsertions))
         for result in response.results:
             if result.error_code:
-                error = describe_error(result.error_code, result.error_message)
+                error = describe_code(result.error_code, result.error_message)
                 raise BrokerError(f"user {result.user} cannot be created: {error}")
     wanted = {(make_user_entity(password.user), password.mechanism) for password in passwords}
 
@@ -92,7 +93,7 @@ async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:
     for creation, result in zip(creations, response.results, strict=True):
         if result.error_code:
             rule = f"a rule of {creation.principal} for {creation.resource_name}"
-            raise BrokerError(f"{rule} cannot be created: {describe_error(result.error_code, result.error_message)}")
+            raise BrokerError(f"{rule} cannot be created: {describe_code(result.error_code, result.error_message)}")
     wanted = group_acls(AclWithPattern(acl.pattern, rule) for acl in acls for rule in acl.rules)
 
     def has_all(image: MetadataImage) -> bool:
@@ -121,7 +122,7 @@ async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, st
         (result,) = response.responses
         if result.error_code:
             raise BrokerError(
-                f"instance {name} cannot be created: {describe_error(result.error_code, result.error_message)}"
+                f"instance {name} cannot be created: {describe_code(result.error_code, result.error_message)}"
             )
     listeners = nodes.running[0].broker.listeners
 

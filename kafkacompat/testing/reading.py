@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.nodes import TRANSIENT_ERRORS, describe_error
+from kafkacompat.testing.nodes import TRANSIENT_ERRORS
 from kafkacompat.testing.rows import Record
 from kafkacompat.wire.apis.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.batch_header import read_header, split_batches
 from kafkacompat.wire.batch_records import read_records
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError, describe_code
 
 if TYPE_CHECKING:
     from kafkacompat.testing.nodes import Nodes
@@ -110,7 +110,7 @@ class TopicReader:
         if data.error_code in TRANSIENT_ERRORS:
             return None
         if data.error_code:
-            raise BrokerError(f"partition {partition} of topic {self._topic}: {describe_error(data.error_code)}")
+            raise BrokerError(f"partition {partition} of topic {self._topic}: {describe_code(data.error_code, None)}")
         if not batches:
             return None
         for batch in split_batches(batches):

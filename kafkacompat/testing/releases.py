@@ -9,7 +9,6 @@ from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperationType
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.nodes import describe_error
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -19,7 +18,8 @@ from kafkacompat.wire.releases import RELEASES
 
 if TYPE_CHECKING:
     from kafkacompat.testing.node import Node
-    from kafkacompat.testing.nodes import Nodes
+    from kafkacompat.wire.errors import describe_code
+from kafkacompat.testing.nodes import Nodes
 
 PROTOCOLS = "listener.security.protocol.map"
 
@@ -113,4 +113,4 @@ async def _change(node: Node, changes: Mapping[str, str]) -> None:
     resource = AlterConfigsResource(resource_type=ResourceType.BROKER, resource_name=str(node.node_id), configs=configs)
     (result,) = (await node.request(IncrementalAlterConfigsRequest(resources=[resource]))).responses
     if result.error_code:
-        raise BrokerError(f"the listener cannot be added: {describe_error(result.error_code, result.error_message)}")
+        raise BrokerError(f"the listener cannot be added: {describe_code(result.error_code, result.error_message)}")

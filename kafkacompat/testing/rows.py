@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
+from kafkacompat.testing.arguments import is_number
 from kafkacompat.testing.errors import BrokerError
 
 Text: TypeAlias = "str | bytes | None"
@@ -54,7 +55,7 @@ def _read_mapping(row: Mapping[str, Any]) -> NewRow:
     if unknown:
         raise BrokerError(f"a row has {unknown[0]!r}, but a dictionary has {', '.join(FIELDS)}: write JSON as a text")
     partition = row.get("partition", NO_PARTITION)
-    if not isinstance(partition, int):
+    if not is_number(partition):
         raise BrokerError(f"a partition is {partition!r}: give its number")
     return NewRow(
         encode_text(row.get("key")),

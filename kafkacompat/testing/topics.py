@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.nodes import PATIENCE_S, TRANSIENT_ERRORS, Nodes, describe_error
+from kafkacompat.testing.nodes import PATIENCE_S, TRANSIENT_ERRORS, Nodes
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError, describe_code
 
 if TYPE_CHECKING:
     from kafkacompat.wire.primitives import Buffer
@@ -46,7 +46,7 @@ async def create_topic(
 
     await nodes.wait_until(create, PATIENCE_S)
     if error and not (may_exist and error == ErrorCode.TOPIC_ALREADY_EXISTS):
-        raise BrokerError(f"topic {name} cannot be created: {describe_error(error, message)}")
+        raise BrokerError(f"topic {name} cannot be created: {describe_code(error, message)}")
     if not await nodes.wait_until(lambda: _is_led_everywhere(nodes, name), PATIENCE_S):
         raise BrokerError(f"topic {name} has a partition without a leader after {PATIENCE_S:g} s")
 
@@ -56,7 +56,7 @@ async def delete_topic(nodes: Nodes, name: str) -> None:
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=int(PATIENCE_S * 1000))
     (result,) = (await nodes.running[0].request(request)).responses
     if result.error_code:
-        raise BrokerError(f"topic {name} cannot be deleted: {describe_error(result.error_code, result.error_message)}")
+        raise BrokerError(f"topic {name} cannot be deleted: {describe_code(result.error_code, result.error_message)}")
 
     async def is_gone() -> bool:
         return not any(name in node.broker.metadata.image.topics for node in nodes.running)
@@ -88,7 +88,7 @@ async def append(nodes: Nodes, topic: str, batches: Mapping[int, Buffer]) -> Non
         await nodes.wait_until(append_one, PATIENCE_S)
         if error:
             raise BrokerError(
-                f"partition {partition} of topic {topic} rejects records: {describe_error(error, message)}"
+                f"partition {partition} of topic {topic} rejects records: {describe_code(error, message)}"
             )
 
 

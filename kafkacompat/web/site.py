@@ -52,7 +52,7 @@ HEADERS = {
     b"Cross-Origin-Resource-Policy": b"same-origin",
 }
 PLAIN_TEMPLATES = ("parts.html", "layout.html", "login.html", "error.html")
-"""What pages without much contents consist of; they are rendered on the reactor's thread, but not compiled there."""
+"""The templates of pages that are rendered on the reactor's thread; another thread compiles them, since that takes longer."""
 NO_STORE, FOR_EVER = b"no-store", b"private, max-age=31536000, immutable"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafkacompat.cli.remote.completion import complete_groups, complete_topics
-from kafkacompat.cli.remote.options import Target, name_options, target_options
+from kafkacompat.cli.remote.options import Target, choice_option, name_options, target_options
 
 TYPES = ("classic", "consumer", "share", "streams")
 STATES = (
@@ -38,20 +38,8 @@ def groups() -> None:
 
 @groups.command(name="list")
 @target_options
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice(STATES, case_sensitive=False),
-    help="Only groups in this state. May be given many times.",
-)
-@click.option(
-    "--type",
-    "types",
-    multiple=True,
-    type=click.Choice(TYPES, case_sensitive=False),
-    help="Only groups of this type. May be given many times.",
-)
+@choice_option("--state", "states", STATES, "Only groups in this state.")
+@choice_option("--type", "types", TYPES, "Only groups of this type.")
 def list_groups(target: Target, states: tuple[str, ...], types: tuple[str, ...]) -> None:
     """List groups with their types and states.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -99,6 +99,12 @@ def topic_option(complete: Complete) -> Callable[[Function], Function]:
     """Return the option --topic of a command whose first argument may be the topic as well."""
     text = "The topic, as Kafka's tools take it, instead of the first argument."
     return click.option("--topic", "named_topic", metavar="TOPIC", shell_complete=complete, help=text)
+
+
+def choice_option(option: str, name: str, choices: Sequence[str], help_text: str) -> Callable[[Function], Function]:
+    """Add an option that takes some of *choices* as the argument *name*, a tuple."""
+    kind = click.Choice(choices, case_sensitive=False)
+    return click.option(option, name, multiple=True, type=kind, help=f"{help_text} May be given many times.")
 
 
 def require_topic_name(name: str | None) -> str:

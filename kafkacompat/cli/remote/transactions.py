@@ -7,7 +7,7 @@ import time
 import click
 
 from kafkacompat.cli.remote.completion import complete_topics
-from kafkacompat.cli.remote.options import Target, complete_nothing, name_options, target_options
+from kafkacompat.cli.remote.options import Target, choice_option, complete_nothing, name_options, target_options
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
 
@@ -27,13 +27,7 @@ def transactions() -> None:
 
 @transactions.command(name="list")
 @target_options
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice(STATES, case_sensitive=False),
-    help="Only transactions in this state. May be given many times.",
-)
+@choice_option("--state", "states", STATES, "Only transactions in this state.")
 def list_transactions(target: Target, states: tuple[str, ...]) -> None:
     """List transactional ids with their producers and states.
 

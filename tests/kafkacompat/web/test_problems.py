@@ -16,7 +16,7 @@ from kafkacompat.wire.apis.describe_topic_partitions import (
 
 
 class LeaderlessTopic:
-    """Requests about one topic with this many partitions, none of which has a leader."""
+    """Requests about one topic, whose partitions have no leaders."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions

@@ -54,12 +54,8 @@ class _StepError(Exception):
         self.verdict = verdict
 
 
-class _UncertainError(Exception):
-    """Nobody knows if the topic exists, because its creation got no response or timed out; carries the step's verdict."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.text)
-        self.verdict = verdict
+class _UncertainError(_StepError):
+    """The topic may exist although its creation got no response or timed out."""
 
 
 def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Verdict]:
@@ -77,9 +73,8 @@ def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Ver
         yield deletion
     except _StepError as problem:
         yield problem.verdict
-    except _UncertainError as problem:
-        yield problem.verdict
-        yield _delete_uncertain_topic(access, host, port, topic)
+        if isinstance(problem, _UncertainError):
+            yield _delete_uncertain_topic(access, host, port, topic)
     finally:
         connection.close()
 
