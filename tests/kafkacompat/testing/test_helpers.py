@@ -92,7 +92,10 @@ def test_errors_are_sentences(broker: RunningBroker) -> None:
         (lambda: broker.create_topic("errors"), "topic errors cannot be created: TOPIC_ALREADY_EXISTS"),
         (lambda: broker.create_topic("other", retention_mss=1), "topic other cannot be created: INVALID_CONFIG"),
         (lambda: broker.create_topic("other", replicas=3), "INVALID_REPLICATION_FACTOR"),
-        (lambda: broker.produce("errors", ["a"], partition=2), r"partition 2 of topic errors .* \(it has 2 partitions\)"),
+        (
+            lambda: broker.produce("errors", ["a"], partition=2),
+            r"partition 2 of topic errors .* \(it has 2 partitions\)",
+        ),
         (lambda: broker.produce("errors", [b"x" * 2_000_000]), "MESSAGE_TOO_LARGE"),
         (lambda: broker.produce("errors", [{"id": 1}]), "a row has 'id', but a dictionary has key, value"),
         (lambda: broker.produce("errors", [{"partition": "1"}]), "a partition is '1': give its number"),
