@@ -54,10 +54,10 @@ async def _answer_several(
     transactions: Sequence[AddPartitionsToTxnTransaction], version: int, services: Services
 ) -> AddPartitionsToTxnResponse:
     in_turn = yield_in_turns(services.clock, transactions)
-    adding = [Deferred.fromCoroutine(_add_and_report(each, version, services)) async for each in in_turn]
+    adding = [Deferred.fromCoroutine(_add_and_report(transaction, version, services)) async for transaction in in_turn]
     results = [
-        AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=await added)
-        for each, added in zip(transactions, adding, strict=True)
+        AddPartitionsToTxnResult(transactional_id=transaction.transactional_id, topic_results=await added)
+        for transaction, added in zip(transactions, adding, strict=True)
     ]
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
@@ -79,7 +79,7 @@ async def _add_and_report(
     async for (topic, partition), code in yield_in_turns(services.clock, codes.items()):
         result = AddPartitionsToTxnPartitionResult(partition_index=partition, partition_error_code=code)
         topics.setdefault(topic, []).append(result)
-    return [AddPartitionsToTxnTopicResult(name=name, results_by_partition=each) for name, each in topics.items()]
+    return [AddPartitionsToTxnTopicResult(name=name, results_by_partition=results) for name, results in topics.items()]
 
 
 async def _add_partitions(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:

@@ -39,10 +39,16 @@ async def _alter_credentials(
 
 def _parse_changes(request: AlterUserScramCredentialsRequest) -> list[ScramChange]:
     upsertions = (
-        ScramUpsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
-        for each in request.upsertions
+        ScramUpsertion(
+            upsertion.name,
+            upsertion.mechanism,
+            upsertion.iterations,
+            bytes(upsertion.salt),
+            bytes(upsertion.salted_password),
+        )
+        for upsertion in request.upsertions
     )
-    return [*(ScramDeletion(each.name, each.mechanism) for each in request.deletions), *upsertions]
+    return [*(ScramDeletion(deletion.name, deletion.mechanism) for deletion in request.deletions), *upsertions]
 
 
 def _build_result(user: str, problem: KafkaError | None) -> AlterUserScramCredentialsResult:

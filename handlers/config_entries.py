@@ -197,7 +197,9 @@ class ConfigEntries:
         configs = dict(self._levels)[ConfigSource.ALL_BROKERS]
         entries = []
         for name, text in sorted(configs.items()):
-            behind = [each for each in self._list_broker_synonyms(name) if each.source == ConfigSource.ALL_BROKERS]
+            behind = [
+                synonym for synonym in self._list_broker_synonyms(name) if synonym.source == ConfigSource.ALL_BROKERS
+            ]
             entries.append(self._build_broker_entry(name, text, behind))
         return entries
 

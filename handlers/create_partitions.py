@@ -55,7 +55,7 @@ async def _create_partitions(
 
 
 def _parse_growth(topic: CreatePartitionsTopic) -> NewPartitions:
-    assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
+    assignments = None if topic.assignments is None else [assignment.broker_ids for assignment in topic.assignments]
     return NewPartitions(topic.name, topic.count, assignments)
 
 

@@ -70,7 +70,7 @@ def _parse_topic(topic: CreatableTopic) -> NewTopic:
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
-        [(each.partition_index, each.broker_ids) for each in topic.assignments],
+        [(assignment.partition_index, assignment.broker_ids) for assignment in topic.assignments],
         {config.name: config.value for config in topic.configs},
     )
 

@@ -40,7 +40,7 @@ def handle_delete_records(
     }
     results = [_delete_from_partition(services, *name, offset, request.timeout_ms) for name, offset in wanted.items()]
     return Pending(
-        gatherResults(results).addCallback(lambda found: _build_response([name for name, _ in wanted], found))
+        gatherResults(results).addCallback(lambda deletions: _build_response([name for name, _ in wanted], deletions))
     )
 
 

@@ -75,10 +75,10 @@ def _resolve_topics(
     refused = []
     for name, topic_id in times:
         try:
-            found = _resolve_topic(name, topic_id, image, times[name, topic_id])
-            other = chosen.setdefault(found, image.topics_by_id[found].name)
-            if times.get((None, found)) and times.get((other, ZERO_UUID)):
-                del chosen[found]
+            resolved = _resolve_topic(name, topic_id, image, times[name, topic_id])
+            other = chosen.setdefault(resolved, image.topics_by_id[resolved].name)
+            if times.get((None, resolved)) and times.get((other, ZERO_UUID)):
+                del chosen[resolved]
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is given by its name and by its id.")
         except KafkaError as problem:
             refused.append(_build_result(name, topic_id, problem))

@@ -140,9 +140,9 @@ def _describe_instance(name: str, services: Services, entries: ConfigEntries) ->
     return entries.describe_instance(given)
 
 
-def _check_has_name(name: str, what: str) -> None:
+def _check_has_name(name: str, kind: str) -> None:
     if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a {what} needs a name")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a {kind} needs a name")
 
 
 _DESCRIBE: dict[int, Describe] = {

@@ -34,12 +34,12 @@ def handle_describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeLogDirsResponse]:
     """Describe every directory with the requested partitions."""
-    wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
+    wanted = None if request.topics is None else {topic.topic: frozenset(topic.partitions) for topic in request.topics}
     results = [
-        Deferred.fromCoroutine(_describe_directory(each, wanted, services))
-        for each in services.replica_manager.directories
+        Deferred.fromCoroutine(_describe_directory(directory, wanted, services))
+        for directory in services.replica_manager.directories
     ]
-    return Pending(gatherResults(results).addCallback(lambda found: DescribeLogDirsResponse(results=found)))
+    return Pending(gatherResults(results).addCallback(lambda described: DescribeLogDirsResponse(results=described)))
 
 
 async def _describe_directory(directory: Directory, wanted: Wanted | None, services: Services) -> DescribeLogDirsResult:

@@ -48,7 +48,9 @@ async def _describe_partition(topic: str, index: int, services: Services) -> Par
     except KafkaError as problem:
         return PartitionResponse(partition_index=index, error_code=error_code_of(problem), error_message=problem.detail)
     packed = list(producers.packed.values())
-    described = [_describe_producer(Producer.unpack(each)) async for each in yield_in_turns(services.clock, packed)]
+    described = [
+        _describe_producer(Producer.unpack(producer)) async for producer in yield_in_turns(services.clock, packed)
+    ]
     return PartitionResponse(partition_index=index, active_producers=described)
 
 

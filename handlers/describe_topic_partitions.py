@@ -78,24 +78,24 @@ class _TopicPage:
                 name=name,
                 topic_id=topic.topic_id,
                 is_internal=is_internal(name),
-                partitions=[self._describe_partition(each) for each in partitions],
+                partitions=[self._describe_partition(partition) for partition in partitions],
                 topic_authorized_operations=TOPIC_OPERATIONS,
             )
         )
         if first + len(partitions) < len(topic.partitions):
             self.response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
 
-    def _describe_partition(self, each: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
-        leader, _ = self._sight.find_leader(each)
+    def _describe_partition(self, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+        leader, _ = self._sight.find_leader(partition)
         return DescribeTopicPartitionsResponsePartition(
-            partition_index=each.partition,
+            partition_index=partition.partition,
             leader_id=leader,
-            leader_epoch=each.leader_epoch,
-            replica_nodes=list(each.replicas),
-            isr_nodes=list(each.in_sync_replicas),
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.in_sync_replicas),
             eligible_leader_replicas=[],
             last_known_elr=[],
-            offline_replicas=self._sight.list_offline(each),
+            offline_replicas=self._sight.list_offline(partition),
         )
 
 

@@ -85,7 +85,7 @@ def _refuse_elections(request: ElectLeadersRequest, services: Services) -> Elect
 
 def _list_leaderless_candidates(image: MetadataImage) -> list[TopicPartitions]:
     return [
-        TopicPartitions(topic=topic.name, partitions=[each.partition for each in topic.partitions])
+        TopicPartitions(topic=topic.name, partitions=[partition.partition for partition in topic.partitions])
         for topic in image.topics.values()
     ]
 

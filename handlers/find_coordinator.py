@@ -90,10 +90,10 @@ def _build_error(key: str, code: ErrorCode, message: str = "") -> Coordinator:
     return Coordinator(key=key, node_id=NO_NODE, port=-1, error_code=code, error_message=message)
 
 
-def _build_response(found: list[Coordinator], context: RequestContext) -> FindCoordinatorResponse:
+def _build_response(coordinators: list[Coordinator], context: RequestContext) -> FindCoordinatorResponse:
     if context.api_version >= SEVERAL_KEYS_VERSION:
-        return FindCoordinatorResponse(coordinators=found)
-    only = found[0]
+        return FindCoordinatorResponse(coordinators=coordinators)
+    only = coordinators[0]
     return FindCoordinatorResponse(
         error_code=only.error_code,
         error_message=only.error_message or ErrorCode(only.error_code).name,

@@ -49,7 +49,9 @@ async def _alter_configs(
 def _parse_operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
     configs = resource.configs
     missing = (
-        each.name for each in configs if each.value is None and each.config_operation != ConfigOperationType.DELETE
+        config.name
+        for config in configs
+        if config.value is None and config.config_operation != ConfigOperationType.DELETE
     )
     # A long list of an instance comes in parts, see kafkacompat.tenancy.instance_messages.
     is_in_parts = resource.resource_type == ResourceType.INSTANCE

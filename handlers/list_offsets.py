@@ -74,12 +74,12 @@ def _look_up_max_timestamp(partition: Partition, query: OffsetQuery) -> Deferred
 
 
 def _check_found(partition: Partition, query: OffsetQuery, finding: Deferred[OffsetResult]) -> Deferred[OffsetResult]:
-    """Fail where nothing was found because the high watermark is not known yet."""
+    """Fail where no offset is found because the high watermark is not known yet."""
 
-    def check(found: OffsetResult) -> OffsetResult:
-        if found is None and query.is_of_client:
+    def check(result: OffsetResult) -> OffsetResult:
+        if result is None and query.is_of_client:
             partition.check_offsets_available(query.now_ms)
-        return found
+        return result
 
     return finding.addCallback(check)
 
@@ -140,18 +140,18 @@ class _ListOffsets:
     def _answer_partition(self, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         response = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
         try:
-            found = self._look_up(topic, wanted)
+            answer = self._look_up(topic, wanted)
         except Exception as problem:
             self._fill_error(response, problem)
         else:
-            if isinstance(found, Deferred):
-                found.addCallbacks(
+            if isinstance(answer, Deferred):
+                answer.addCallbacks(
                     lambda result: _fill_offset(response, result),
                     lambda failure: self._fill_error(response, failure.value),
                 )
-                self.waiting.append(found)
+                self.waiting.append(answer)
             else:
-                _fill_offset(response, found)
+                _fill_offset(response, answer)
         return response
 
     def _fill_error(self, response: ListOffsetsPartitionResponse, problem: BaseException) -> None:
@@ -188,9 +188,9 @@ def _check_not_duplicate(topic: str, wanted: ListOffsetsPartition, duplicates: s
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is named more than once")
 
 
-def _fill_offset(response: ListOffsetsPartitionResponse, found: OffsetResult) -> None:
-    if found is not None:
-        response.offset, response.timestamp, response.leader_epoch = found
+def _fill_offset(response: ListOffsetsPartitionResponse, result: OffsetResult) -> None:
+    if result is not None:
+        response.offset, response.timestamp, response.leader_epoch = result
 
 
 # Version 0

@@ -46,8 +46,8 @@ def _compile_pattern(text: str, context: RequestContext) -> Callable[[str], bool
 async def _list_transactions(
     request: ListTransactionsRequest, filters: TransactionFilters, services: Services
 ) -> ListTransactionsResponse:
-    found = await services.coordinators.transactions.list(filters)
-    if isinstance(found, ErrorCode):
-        return ListTransactionsResponse(error_code=found)
+    transactions = await services.coordinators.transactions.list(filters)
+    if isinstance(transactions, ErrorCode):
+        return ListTransactionsResponse(error_code=transactions)
     unknown = dict.fromkeys(name for name in request.state_filters if name not in STATES)
-    return ListTransactionsResponse(unknown_state_filters=list(unknown), transaction_states=list(found))
+    return ListTransactionsResponse(unknown_state_filters=list(unknown), transaction_states=list(transactions))

@@ -250,19 +250,19 @@ def _describe_topic(described: list[MetadataResponseTopic], topic: TopicImage, s
         partitions += [_describe_partition(partition, sight) for partition in part]
 
 
-def _describe_partition(each: PartitionImage, sight: _Sight) -> MetadataResponsePartition:
-    leader, error = sight.find_leader(each)
+def _describe_partition(partition: PartitionImage, sight: _Sight) -> MetadataResponsePartition:
+    leader, error = sight.find_leader(partition)
     if error == ErrorCode.LISTENER_NOT_FOUND and sight.version < LISTENER_NOT_FOUND_VERSION:
         error = ErrorCode.LEADER_NOT_AVAILABLE
-    replicas, in_sync = sight.select(each.replicas), sight.select(each.in_sync_replicas)
-    if not error and (len(replicas) < len(each.replicas) or len(in_sync) < len(each.in_sync_replicas)):
+    replicas, in_sync = sight.select(partition.replicas), sight.select(partition.in_sync_replicas)
+    if not error and (len(replicas) < len(partition.replicas) or len(in_sync) < len(partition.in_sync_replicas)):
         error = ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponsePartition(
         error_code=error,
-        partition_index=each.partition,
+        partition_index=partition.partition,
         leader_id=leader,
-        leader_epoch=each.leader_epoch,
+        leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=in_sync,
-        offline_replicas=sight.list_offline(each),
+        offline_replicas=sight.list_offline(partition),
     )

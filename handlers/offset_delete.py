@@ -34,7 +34,9 @@ class _OffsetDeletion:
         self._topics = [
             OffsetDeleteResponseTopic(
                 name=topic.name,
-                partitions=[self._answer_partition(topic.name, each.partition_index) for each in topic.partitions],
+                partitions=[
+                    self._answer_partition(topic.name, partition.partition_index) for partition in topic.partitions
+                ],
             )
             for topic in request.topics
             if topic.partitions

@@ -71,9 +71,9 @@ async def _fetch_from_metadata_store(request: OffsetFetchRequest, services: Serv
         for index in topic.partition_indexes
         if image.partition(topic.name, index) is not None
     ]
-    found = await services.coordinators.stored_offsets.fetch(request.group_id, there)
-    absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(found, ErrorCode) else found
-    offsets = {} if isinstance(found, ErrorCode) else found
+    stored = await services.coordinators.stored_offsets.fetch(request.group_id, there)
+    absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(stored, ErrorCode) else stored
+    offsets = {} if isinstance(stored, ErrorCode) else stored
     return OffsetFetchResponse(topics=[_answer_stored_topic(topic, offsets, absent) for topic in request.topics or ()])
 
 
@@ -168,7 +168,9 @@ class _GroupFetch:
             yield OffsetFetchResponseTopics(
                 name=name,
                 topic_id=topic.topic_id if topic else ZERO_UUID,
-                partitions=[self._answer_partition(name, *each, offsets) for each in partitions.items()],
+                partitions=[
+                    self._answer_partition(name, index, committed, offsets) for index, committed in partitions.items()
+                ],
             )
 
     def _answer_partition(

@@ -34,9 +34,9 @@ def handle_write_txn_markers(
 
 async def _write_markers(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
     under_way = []
-    async for each in yield_in_turns(services.clock, request.markers):
-        written = services.coordinators.transactions.markers.write(_parse_marker(each), _list_partitions(each))
-        under_way.append((each.producer_id, written))
+    async for marker in yield_in_turns(services.clock, request.markers):
+        written = services.coordinators.transactions.markers.write(_parse_marker(marker), _list_partitions(marker))
+        under_way.append((marker.producer_id, written))
     by_producer: dict[int, MarkerCodes] = {}
     for producer_id, written in under_way:
         if codes := await written:
@@ -62,8 +62,8 @@ def _list_partitions(wanted: WritableTxnMarker) -> dict[tuple[str, int], None]:
 def _build_response(by_producer: Mapping[int, MarkerCodes]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
-            WritableTxnMarkerResult(producer_id=producer_id, topics=_build_topics(each))
-            for producer_id, each in by_producer.items()
+            WritableTxnMarkerResult(producer_id=producer_id, topics=_build_topics(codes))
+            for producer_id, codes in by_producer.items()
         ]
     )
 
@@ -73,4 +73,4 @@ def _build_topics(codes: MarkerCodes) -> list[WritableTxnMarkerTopicResult]:
     for (topic, partition), code in codes.items():
         result = WritableTxnMarkerPartitionResult(partition_index=partition, error_code=code)
         topics.setdefault(topic, []).append(result)
-    return [WritableTxnMarkerTopicResult(name=name, partitions=each) for name, each in topics.items()]
+    return [WritableTxnMarkerTopicResult(name=name, partitions=results) for name, results in topics.items()]

@@ -186,7 +186,7 @@ class InstanceRemoval:
     def _check_coordinators(self) -> None:
         """Raise KafkaError if a part of the groups is out of reach: a new instance of the same name would find them."""
         topic = self._controller.committed.topics.get(OFFSETS_TOPIC)
-        lost = () if topic is None else (each.partition for each in topic.partitions if each.leader == NO_LEADER)
+        lost = () if topic is None else (state.partition for state in topic.partitions if state.leader == NO_LEADER)
         for partition in lost:
             reason = f"the groups of {OFFSETS_TOPIC}-{partition} wait for a broker that is down"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)

@@ -146,8 +146,8 @@ class WriteBuilder(Builder):
         if not tags:
             out.emit(f"{self.buffer} += b'\\x00'")
             return
-        outer, found = self.buffer, out.fresh("tags")
-        out.emit(f"{found} = []")
+        outer, tagged = self.buffer, out.fresh("tags")
+        out.emit(f"{tagged} = []")
         for name, field in tags:
             local = out.fresh(name + "_")
             out.emit(f"{local} = {owner}.{name}")
@@ -156,11 +156,11 @@ class WriteBuilder(Builder):
             self.buffer = out.fresh("buffer")
             out.emit(f"{self.buffer} = bytearray()")
             self._emit_value(name, field, local)
-            out.emit(f"{found}.append(({field.tag}, {self.buffer}))")
+            out.emit(f"{tagged}.append(({field.tag}, {self.buffer}))")
             out.depth -= 1
         self.buffer = outer
-        out.emit(f"{outer} += uvarint(len({found}))")
-        out.emit(f"for tag, content in {found}:")
+        out.emit(f"{outer} += uvarint(len({tagged}))")
+        out.emit(f"for tag, content in {tagged}:")
         out.emit(f"    {outer} += uvarint(tag); {outer} += uvarint(len(content)); {outer} += content")
 
     def _differs(self, local: str, field: Field) -> str:

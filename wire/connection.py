@@ -201,18 +201,18 @@ class ServerConnection:
 
 def _start_reading(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None] | None:
     """Make the first step, which completes most requests; return the other steps, or None."""
-    found = next(steps)
-    if found is None:
+    progress = next(steps)
+    if progress is None:
         return _continue_reading(request, steps)
-    request.body = found[0]
+    request.body = progress[0]
     return None
 
 
 def _continue_reading(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None]:
     try:
-        for found in steps:
-            if found is not None:
-                request.body = found[0]
+        for progress in steps:
+            if progress is not None:
+                request.body = progress[0]
             yield
     except MalformedError as problem:
         raise RequestError(str(problem)) from None

@@ -76,16 +76,16 @@ def up_convert(records: Buffer, target: TargetCodec, limits: SizeLimits) -> byte
 
 
 def _up_convert(records: Buffer, target: TargetCodec, limits: SizeLimits) -> bytes:
-    found = read_message_set(records, limits.max_message_bytes)
-    first = next(found, None)
+    message_set = read_message_set(records, limits.max_message_bytes)
+    first = next(message_set, None)
     if first is None:
         raise build_invalid_error("a partition has no messages; send one or more for each partition")
     if first.codec:
-        if next(found, None) is not None:
+        if next(message_set, None) is not None:
             raise build_invalid_error("bytes follow a compressed message set")
         messages = unwrap_messages(first, limits.max_decompressed_bytes)
     else:
-        messages = _check_uncompressed(first, found)
+        messages = _check_uncompressed(first, message_set)
     body, header = _collect_records(messages)
     codec = first.codec if target.codec is None else target.codec
     header = header._replace(attributes=header.attributes | codec)

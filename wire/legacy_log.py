@@ -52,8 +52,10 @@ def _unwrap_messages(wrapper: LegacyMessage, max_bytes: int) -> Sequence[LegacyM
 def _build_batch(messages: Sequence[LegacyMessage], codec: int) -> bytes:
     first, last = messages[0], messages[-1]
     records = (
-        encode_record(each.offset - first.offset, first.timestamp, (each.timestamp, each.key, each.value, ()))
-        for each in messages
+        encode_record(
+            message.offset - first.offset, first.timestamp, (message.timestamp, message.key, message.value, ())
+        )
+        for message in messages
     )
     header = BatchHeader(
         base_offset=first.offset,
@@ -64,7 +66,7 @@ def _build_batch(messages: Sequence[LegacyMessage], codec: int) -> bytes:
         attributes=codec | (LOG_APPEND_TIME if first.is_log_append_time else 0),
         last_offset_delta=last.offset - first.offset,
         base_timestamp=first.timestamp,
-        max_timestamp=max(each.timestamp for each in messages),
+        max_timestamp=max(message.timestamp for message in messages),
         producer_id=-1,
         producer_epoch=-1,
         base_sequence=-1,

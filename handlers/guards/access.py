@@ -146,7 +146,7 @@ class Access:
         """Return the operations that the client may do with a resource, by default with the cluster, one bit each."""
         principal, host, decide = self.context.principal, self._host, self._authorizer.decide
         name = self.cluster_name if name is None else name
-        return list_bits(kind, lambda each: decide(principal, host, each, kind, name).allowed)
+        return list_bits(kind, lambda operation: decide(principal, host, operation, kind, name).allowed)
 
 
 def in_turns(guard: Callable[[Any, Access, Handle], Coroutine[Any, Any, Any]]) -> Guard:

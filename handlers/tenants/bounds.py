@@ -77,7 +77,7 @@ def bound_group_configs(request: Any, context: RequestContext, services: Service
     return _bound(_count_groups, "configs of groups", added, request, context, services)
 
 
-def _bound(count: Count, what: str, added: int, request: Any, context: RequestContext, services: Services) -> Refusing:
+def _bound(count: Count, kind: str, added: int, request: Any, context: RequestContext, services: Services) -> Refusing:
     """Count the instance's entries in steps, and refuse a request if there would be too many."""
     if not added:
         return None
@@ -89,6 +89,6 @@ def _bound(count: Count, what: str, added: int, request: Any, context: RequestCo
             yield
     if total <= MOST_ENTRIES:
         return None
-    reason = f"an instance has at most {MOST_ENTRIES} {what}: remove some of them first"
+    reason = f"an instance has at most {MOST_ENTRIES} {kind}: remove some of them first"
     refusal: Response = build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
     return refusal

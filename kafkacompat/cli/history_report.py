@@ -26,28 +26,30 @@ class HistoryReport:
     @property
     def finding_count(self) -> int:
         """The number of findings of all checks."""
-        return sum(verdict.found for verdict in self.verdicts)
+        return sum(verdict.finding_count for verdict in self.verdicts)
 
     def summarize(self) -> dict[str, object]:
         """Return operations, faults and findings by kind, and the longest times without service in seconds."""
         return {
             "operations": count_operations(self.history)._asdict(),
             "faults": count_faults(self.history),
-            "findings": {verdict.check.name: verdict.found for verdict in self.verdicts if verdict.found},
+            "findings": {
+                verdict.check.name: verdict.finding_count for verdict in self.verdicts if verdict.finding_count
+            },
             "longest_gaps_s": find_longest_gaps(self.history),
         }
 
     def write_json(self, missing: list[str]) -> None:
         """Write everything to standard output; *missing* is the work that never succeeded."""
         checks = [
-            {"check": check.name, "what must hold": check.holds, "found": found, "first": first}
-            for check, found, first in self.verdicts
+            {"check": check.name, "what must hold": check.holds, "found": count, "first": first}
+            for check, count, first in self.verdicts
         ]
         click.echo(json.dumps({"counts": dict(self.counts), "checks": checks, "missing": missing, **self.summarize()}))
 
     def write_tables(self) -> None:
         """Write tables of the counts, the operations, the faults, the times without service and the checks, and all findings."""
-        rows = [DumpRow("count", {"what": what, "how many": count}) for what, count in self.counts.items()]
+        rows = [DumpRow("count", {"what": name, "how many": count}) for name, count in self.counts.items()]
         rows.append(DumpRow("operations", count_operations(self.history)._asdict()))
         rows += (
             DumpRow("fault", {"fault": fault, "how many": count}) for fault, count in count_faults(self.history).items()
@@ -65,5 +67,5 @@ class HistoryReport:
 
 def _verdict_row(verdict: CheckVerdict) -> DumpRow:
     return DumpRow(
-        "check", {"check": verdict.check.name, "found": verdict.found, "what must hold": verdict.check.holds}
+        "check", {"check": verdict.check.name, "found": verdict.finding_count, "what must hold": verdict.check.holds}
     )

@@ -317,7 +317,7 @@ class ActiveController:
             f"the deletions of broker {broker.node_id}",
         )
 
-    def _handle_answers(self, broker: BrokerImage, decide: Decide, what: str) -> None:
+    def _handle_answers(self, broker: BrokerImage, decide: Decide, subject: str) -> None:
         """Handle what a broker has answered, unless it has started again until its turn comes: then it is asked again."""
 
         async def handle() -> None:
@@ -325,7 +325,7 @@ class ActiveController:
             if present is not None and present.epoch == broker.epoch:
                 await self._decide(decide)
 
-        self._events.handle(handle, what)
+        self._events.handle(handle, subject)
 
     # Requests of brokers and clients
 

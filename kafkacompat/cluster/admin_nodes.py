@@ -114,21 +114,21 @@ class AdminNodes:
         if keep_unfinished(image, self._reassignments) != self._reassignments:
             self._schedule(self._settle_reassignments, "the end of reassignments")
 
-    def _schedule(self, work: Work, what: str) -> None:
+    def _schedule(self, work: Work, subject: str) -> None:
         """Handle an event, unless one of its kind waits already."""
-        if what in self._scheduled:
+        if subject in self._scheduled:
             return
-        self._scheduled.add(what)
+        self._scheduled.add(subject)
 
         async def begin() -> None:
-            self._scheduled.discard(what)
+            self._scheduled.discard(subject)
             await work()
 
-        self._handle(begin, what)
+        self._handle(begin, subject)
 
-    def _watch(self, work: Work, what: str, event: WatchEvent) -> None:
+    def _watch(self, work: Work, subject: str, event: WatchEvent) -> None:
         if event.kind is not WatchKind.LOST:
-            self._schedule(work, what)
+            self._schedule(work, subject)
 
     # Topics
 
@@ -319,9 +319,9 @@ class AdminNodes:
 
     # Nodes
 
-    async def _read(self, path: str, work: Work, what: str) -> tuple[bytes, NodeStat] | None:
+    async def _read(self, path: str, work: Work, subject: str) -> tuple[bytes, NodeStat] | None:
         """Read a node, None if there is none, and let *work* follow its next change."""
-        if await self._zookeeper.exists(path, partial(self._watch, work, what)) is None:
+        if await self._zookeeper.exists(path, partial(self._watch, work, subject)) is None:
             return None
         try:
             return await self._zookeeper.get(path)
@@ -347,7 +347,7 @@ def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: S
     return resume_deletions(draft, situation, gone).after(elected)
 
 
-def _log_problems(what: str, results: Results, expected: ErrorCode | None = None) -> None:
+def _log_problems(change: str, results: Results, expected: ErrorCode | None = None) -> None:
     for key, problem in results.items():
         if problem is not None and problem.code != expected:
-            log.warning("The %s of %s-%d that a tool has requested fails: %s", what, *key, problem)
+            log.warning("The %s of %s-%d that a tool has requested fails: %s", change, *key, problem)

@@ -290,8 +290,8 @@ def _make_harmless(body: Any, api_key: int) -> Any:
 def _find_topic(topics: list[Any], key: TopicKey, version: int) -> Any:
     """Return the part of a topic in a response to a Fetch; a new one if it has none."""
     field = "topic_id" if version >= TOPIC_IDS_FROM else "topic"
-    found = next((topic for topic in topics if getattr(topic, field) == key), None)
-    if found is None:
-        found = FetchableTopicResponse(**{field: key})  # type: ignore[arg-type]
-        topics.append(found)
-    return found
+    part = next((topic for topic in topics if getattr(topic, field) == key), None)
+    if part is None:
+        part = FetchableTopicResponse(**{field: key})  # type: ignore[arg-type]
+        topics.append(part)
+    return part

@@ -30,7 +30,7 @@ class CheckVerdict(NamedTuple):
     """The result of a check: the number of findings, and the first ones."""
 
     check: HistoryCheck
-    found: int
+    finding_count: int
     first: list[str]
 
 

@@ -75,10 +75,10 @@ class Inheritance:
     """
 
     def __init__(
-        self, config: BrokerConfig, found: Sequence[InheritedPartition], kraft: KraftCluster | None, rng: Random
+        self, config: BrokerConfig, partitions: Sequence[InheritedPartition], kraft: KraftCluster | None, rng: Random
     ) -> None:
         self._config = config
-        self._found = found
+        self._partitions = partitions
         self._kraft = kraft
         self._rng = rng
         self.warnings: list[str] = []
@@ -86,10 +86,10 @@ class Inheritance:
     @property
     def next_producer_id(self) -> int:
         """The first producer id that Kafka does not allocate; 0 when the log directories hold no partitions."""
-        if not self._found:
+        if not self._partitions:
             return 0
         allocated = self._kraft.next_producer_id if self._kraft else 0
-        return max(allocated, *(folder.producer_id + 1 for folder in self._found)) + PRODUCER_ID_LEAP
+        return max(allocated, *(folder.producer_id + 1 for folder in self._partitions)) + PRODUCER_ID_LEAP
 
     def fill_draft(self, draft: MetadataDraft) -> None:
         """Put topics, configurations, client entities, delegation tokens and access rules into an empty draft."""
@@ -108,7 +108,7 @@ class Inheritance:
 
     def _build_topics(self) -> Iterator[TopicImage]:
         folders: defaultdict[str, list[InheritedPartition]] = defaultdict(list)
-        for folder in self._found:
+        for folder in self._partitions:
             folders[folder.topic].append(folder)
         known = {name: uuid for uuid, name in self._kraft.topics.items()} if self._kraft else {}
         # A topic that Kafka's controllers do not know was deleted.

@@ -109,10 +109,10 @@ class ClientQuotas:
             limit = self._limits.tables[kind].find(user, prefix + client_id, prefix or None)
             return None if limit is None else uses.find(limit.scope, limit.limit, now_ms)
 
-        found = ClientUses(
+        client_uses = ClientUses(
             find(QuotaKind.PRODUCE, self._produce),
             find(QuotaKind.FETCH, self._fetch),
             find(QuotaKind.REQUEST, self._request),
             find(QuotaKind.MUTATION, self._mutation),
         )
-        return found if any(use is not None for use in found) else None
+        return client_uses if any(use is not None for use in client_uses) else None

@@ -40,8 +40,8 @@ class Leftovers:
         self._running.pop(key, None)
         if not self.has_failed:
             for client, count in Counter(clients).items():
-                what = f"a connection of {client} was" if count == 1 else f"{count} connections of {client} were"
-                self._add(f"{what} not closed{self._describe_place()}")
+                connections = f"a connection of {client} was" if count == 1 else f"{count} connections of {client} were"
+                self._add(f"{connections} not closed{self._describe_place()}")
 
     @contextmanager
     def watch_threads(self) -> Iterator[None]:

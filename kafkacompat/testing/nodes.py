@@ -80,8 +80,8 @@ class Nodes:
     async def find_coordinator(self, group: str) -> Node | None:
         """Return the broker that coordinates a group; None while there is none."""
         request = FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group])
-        (found,) = (await self.running[0].request(request)).coordinators
-        node = self.by_id.get(found.node_id)
+        (coordinator,) = (await self.running[0].request(request)).coordinators
+        node = self.by_id.get(coordinator.node_id)
         return node if node is not None and node.is_running else None
 
     async def wait_until(self, check: Callable[[], Awaitable[bool]], within_s: float) -> bool:

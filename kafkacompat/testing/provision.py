@@ -64,14 +64,14 @@ async def create_users(nodes: Nodes, passwords: Sequence[ScramPassword]) -> None
     await _wait_for_all(nodes, has_all, "the users")
 
 
-async def _wait_for_all(nodes: Nodes, is_known: Callable[[MetadataImage], bool], what: str) -> None:
-    """Wait until the metadata have reached all brokers of a cluster; raises BrokerError, which names *what* is missing."""
+async def _wait_for_all(nodes: Nodes, is_known: Callable[[MetadataImage], bool], subject: str) -> None:
+    """Wait until the metadata have reached all brokers of a cluster; raises BrokerError, which names the missing *subject*."""
 
     async def is_known_to_all() -> bool:
         return all(is_known(node.broker.metadata.image) for node in nodes.running)
 
     if not await nodes.wait_until(is_known_to_all, PATIENCE_S):
-        raise BrokerError(f"{what} have not reached all brokers after {PATIENCE_S:g} s")
+        raise BrokerError(f"{subject} have not reached all brokers after {PATIENCE_S:g} s")
 
 
 async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:

@@ -204,8 +204,8 @@ class RunningKafka:
         expected = rows or (lambda _: True,)
         read = self._read(topic, isolation_level, lambda records: not find_missing(expected, records), within)
         if missing := find_missing(expected, read):
-            what = ", ".join(missing) if rows else "a record"
-            raise AssertionError(f"topic {topic} has not got {what} after {within:g} s{describe_records(read)}")
+            absent = ", ".join(missing) if rows else "a record"
+            raise AssertionError(f"topic {topic} has not got {absent} after {within:g} s{describe_records(read)}")
         if exactly and len(read) > len(expected):
             raise AssertionError(f"topic {topic} has {len(read)} records, not {len(expected)}{describe_records(read)}")
         return read

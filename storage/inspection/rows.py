@@ -32,9 +32,9 @@ class DumpOptions(NamedTuple):
     verify_index_only: bool = False
 
 
-def make_problem_row(what: str) -> DumpRow:
-    """Return a row that says what is wrong."""
-    return DumpRow(PROBLEM, {"what": what})
+def make_problem_row(problem: str) -> DumpRow:
+    """Return a row that names a problem."""
+    return DumpRow(PROBLEM, {"what": problem})
 
 
 def decode_text(data: bytes) -> str:

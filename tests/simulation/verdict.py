@@ -42,9 +42,9 @@ def judge(history: list[Event], lossy: Collection[str], resending: Collection[st
     except HistoryError as problem:
         return [f"the history is not complete: {problem}"]
     return [
-        f"{verdict.check.name} ({verdict.found}; {verdict.check.holds}): {'; '.join(verdict.first[:FINDINGS_SHOWN])}"
+        f"{verdict.check.name} ({verdict.finding_count}; {verdict.check.holds}): {'; '.join(verdict.first[:FINDINGS_SHOWN])}"
         for verdict in verdicts
-        if verdict.found
+        if verdict.finding_count
     ]
 
 

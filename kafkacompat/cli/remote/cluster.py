@@ -125,8 +125,8 @@ class RemoteCluster:
 
         def find() -> tuple[int, int, str | None]:
             response = self.request(request, FindCoordinatorResponse)
-            found = response.coordinators[0] if response.coordinators else response
-            return found.node_id, found.error_code, found.error_message
+            coordinator = response.coordinators[0] if response.coordinators else response
+            return coordinator.node_id, coordinator.error_code, coordinator.error_message
 
         node_id, code, message = self.retry(find, lambda outcome: outcome[1])
         if code:

@@ -49,10 +49,10 @@ class Operation(NamedTuple):
 
 async def _list(call: Call) -> Answer:
     names = await call.requests.list_names()
-    found: dict[str, Properties] = {}
+    instances: dict[str, Properties] = {}
     for first in range(0, len(names), NAMES_A_REQUEST):
-        found.update(await call.requests.describe(names[first : first + NAMES_A_REQUEST]))
-    return Answer(200, {"instances": [_describe(name, given) for name, given in sorted(found.items())]})
+        instances.update(await call.requests.describe(names[first : first + NAMES_A_REQUEST]))
+    return Answer(200, {"instances": [_describe(name, given) for name, given in sorted(instances.items())]})
 
 
 def _describe(name: str, given: Properties) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class InternalRequests:
             for name in names
         ]
         response = await self.send(DescribeConfigsRequest(resources=resources))
-        found: dict[str, Properties] = {}
+        described: dict[str, Properties] = {}
         for result in response.results:
             try:
                 check_code(result.error_code, result.error_message)
@@ -77,8 +77,8 @@ class InternalRequests:
                 if problem.status == 404:
                     continue
                 raise
-            found[result.resource_name] = decode_properties(result.configs)
-        return found
+            described[result.resource_name] = decode_properties(result.configs)
+        return described
 
     async def alter(self, name: str, changes: Iterable[ConfigOperation]) -> None:
         """Change an instance, all changes together or none."""

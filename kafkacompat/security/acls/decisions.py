@@ -112,13 +112,13 @@ def decide(
     return DENIED_BY_DEFAULT if has_rules else default
 
 
-def combine(one: Decision, other: Decision) -> Decision:
+def combine(first: Decision, second: Decision) -> Decision:
     """Return the decision about a resource with two names: a rule that denies wins, then one that allows, then the default."""
-    by_rule = [decision for decision in (one, other) if isinstance(decision.reason, Acl)]
+    by_rule = [decision for decision in (first, second) if isinstance(decision.reason, Acl)]
     denials = [decision for decision in by_rule if not decision.allowed]
     if by_rule:
         return (denials or by_rule)[0]
-    return other if one.allowed else one
+    return second if first.allowed else first
 
 
 def is_allowed_on_any(
@@ -129,8 +129,8 @@ def is_allowed_on_any(
     That is so if a rule allows it which no rule that denies outweighs as a whole. With a *prefix* only resources whose names begin
     with it count.
     """
-    allowed: dict[PatternType, set[str]] = {each: set() for each in PatternType}
-    denied: dict[PatternType, set[str]] = {each: set() for each in PatternType}
+    allowed: dict[PatternType, set[str]] = {pattern_type: set() for pattern_type in PatternType}
+    denied: dict[PatternType, set[str]] = {pattern_type: set() for pattern_type in PatternType}
     for pattern, rules in table.items():
         if pattern.resource_type is kind and (not prefix or _concerns(pattern, prefix)):
             permissions = {

@@ -80,4 +80,6 @@ class AclFilter(NamedTuple):
         kind = AclResourceType(self.resource_type)
         if self.pattern_type == MATCH:
             return [pattern for pattern, _ in table.covering(kind, self.name)]
-        return [pattern for each in PatternType if (pattern := AclPattern(kind, each, self.name)) in table]
+        return [
+            pattern for pattern_type in PatternType if (pattern := AclPattern(kind, pattern_type, self.name)) in table
+        ]

@@ -242,10 +242,8 @@ class SaslExchange:
         """Return the text that the client receives."""
         if problem.client_message is not None:
             return problem.client_message
-        what = "re-authentication" if self.is_repeated else "authentication"
-        return (
-            f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.mechanism_name}"
-        )
+        exchange = "re-authentication" if self.is_repeated else "authentication"
+        return f"Authentication failed during {exchange} due to invalid credentials with SASL mechanism {self.mechanism_name}"
 
 
 def _tell_changed_principal(before: Principal, after: Principal, scope: LoginScope) -> SaslError:

@@ -57,11 +57,11 @@ class BrokerAccess:
     async def wait_for(self, find: Callable[[], Found | None], subject: str) -> Found:
         """Wait until *find* returns a value other than None, and return it. Raises NastyTopicError after PATIENCE_S."""
         deadline = self.clock.seconds() + PATIENCE_S
-        while (found := find()) is None:
+        while (value := find()) is None:
             if self.clock.seconds() > deadline:
                 raise NastyTopicError(f"waited {PATIENCE_S:.0f} s in vain for {subject}; see the log of the broker")
             await self.pause()
-        return found
+        return value
 
     async def pause(self) -> None:
         """Wait a moment before the next attempt."""

@@ -34,7 +34,7 @@ SEEDS = st.integers(0, 2**32)
 
 def found(events: list[Event]) -> dict[str, list[str]]:
     """What is found, by the names of the checks."""
-    return {verdict.check.name: verdict.first for verdict in judge_history(events)[1] if verdict.found}
+    return {verdict.check.name: verdict.first for verdict in judge_history(events)[1] if verdict.finding_count}
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,8 +75,8 @@ def test_all_findings_are_counted_and_the_first_are_told() -> None:
         events.append(Read(2, isolation, isolation, place, [(offset, f"x:{offset}") for offset in range(50)]))
         events.append(Finished(3, isolation, isolation, place, 50, 50))
     _, verdicts = judge_history(events)
-    (verdict,) = (verdict for verdict in verdicts if verdict.found)
-    assert (verdict.check.name, verdict.found, len(verdict.first)) == ("unknown", 100, MAX_FINDINGS_KEPT)
+    (verdict,) = (verdict for verdict in verdicts if verdict.finding_count)
+    assert (verdict.check.name, verdict.finding_count, len(verdict.first)) == ("unknown", 100, MAX_FINDINGS_KEPT)
 
 
 def test_a_history_without_its_end_is_refused() -> None:

@@ -63,5 +63,5 @@ class Clients:
             assert not process.failures, (process.name, process.failures[0].getTraceback())
         history, verdicts = judge_history(self.history)
         for verdict in verdicts:
-            assert not verdict.found, (verdict.check.name, verdict.first)
+            assert not verdict.finding_count, (verdict.check.name, verdict.first)
         return history

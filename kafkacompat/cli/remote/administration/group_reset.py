@@ -220,9 +220,9 @@ def _find_destinations(
     return {name: destination.choose(Bounds(earliest[name], latest[name], committed.get(name))) for name in leaders}
 
 
-def _check_all_known(leaders: Iterable[PartitionName], *found: Mapping[PartitionName, int]) -> None:
+def _check_all_known(leaders: Iterable[PartitionName], *offset_tables: Mapping[PartitionName, int]) -> None:
     for name in leaders:
-        if any(name not in offsets for offsets in found):
+        if any(name not in offsets for offsets in offset_tables):
             raise RemoteError(
                 f"the partition {name.topic}-{name.partition} has no leader that answers: try again later"
             )
