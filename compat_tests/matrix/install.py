@@ -153,15 +153,17 @@ def build_rust_program(sources: Sequence[Path], dependencies: Mapping[str, str])
     program = sources[0].stem
     lines = [f"{name} = {words}" for name, words in dependencies.items()]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:6]
-    target = _name_target(f"rust-{program}-{digest}", sources)
+    # The name of the binary keeps two versions apart that are compiled at the same time.
+    binary = f"{program}-{digest}"
+    target = _name_target(f"rust-{binary}", sources)
 
     def build(partial: Path) -> None:
-        package = f'[package]\nname = "{program}"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "{program}"\n'
+        package = f'[package]\nname = "{binary}"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "{binary}"\n'
         text = f'{package}path = "{sources[0].name}"\n[dependencies]\n' + "\n".join(lines) + "\n"
         (partial / "Cargo.toml").write_text(text)
         _copy_files(sources, partial)
         _run_command(["cargo", "build", "--release", "--quiet", "--target-dir", RUST_CRATES], partial)
-        shutil.copy(RUST_CRATES / "release" / program, partial / "driver")
+        shutil.copy(RUST_CRATES / "release" / binary, partial / "driver")
 
     build_once(target, build)
     return target / "driver"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -18,11 +17,11 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import ClientSoftware, Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.handlers.throttle_time import raise_throttle_time
-from kafkacompat.metrics.connections import TLS, ListenerTraffic
-from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.metrics.connections import TLS
 from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.server.frame_queue import FrameQueue
+from kafkacompat.server.muting import Muting
 from kafkacompat.server.outgoing import release_part, release_regions
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
@@ -30,16 +29,12 @@ from kafkacompat.wire.frames import SIZE, FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
-    from kafkacompat.metrics.requests import ConnectionWatch, RequestMetrics
+    from kafkacompat.metrics.requests import ConnectionWatch
     from kafkacompat.security.sasl.exchange import AuthenticationFailedError
-    from kafkacompat.server.dispatcher import Dispatcher
-    from kafkacompat.server.frame_budget import FrameBudget
-    from kafkacompat.server.instance_connections import InstanceConnections
+    from kafkacompat.server.listener_services import ListenerServices
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
     from kafkacompat.tenancy.tenant_view import TenantView
-    from kafkacompat.tenancy.traffic.metering import Flow
-    from kafkacompat.timers import Clock, DelayedCall
 
 log = logging.getLogger(__name__)
 
@@ -52,31 +47,6 @@ MAX_TENANT_TURN_SECONDS = 0.001
 """The same for the clients of instances, so that one instance with much to do does not slow the others down."""
 MAX_UNSENT_BYTES = 1024 * 1024
 """Bytes of responses that are unread, or wait for an earlier response; beyond this no further request is started."""
-
-
-@dataclass
-class ListenerServices:
-    """What the connections of one listener share.
-
-    ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
-    ``begin_sasl`` begins the authentication of a connection, on a listener with SASL. ``quotas`` are those of clients; nothing is measured
-    while there is none. ``traffic`` counts the connections of the listener, under ``traffic_name``. ``metrics`` measures requests; None
-    if nobody reads that. ``tenants`` are the connections of instances; None where there are no instances.
-    """
-
-    listener_name: str
-    dispatcher: Dispatcher
-    budget: FrameBudget
-    max_frame_bytes: int
-    clock: Clock
-    connections: set[KafkaConnection]
-    complain: Callable[[str, str], None]
-    begin_sasl: Callable[[], SaslGate] | None = None
-    quotas: ClientQuotas = field(default_factory=ClientQuotas)
-    traffic: ListenerTraffic = field(default_factory=ListenerTraffic)
-    metrics: RequestMetrics | None = None
-    tenants: InstanceConnections | None = None
-    traffic_name: str = ""
 
 
 class KafkaConnection(Protocol):
@@ -107,8 +77,7 @@ class KafkaConnection(Protocol):
         self._short_of_memory = False
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
-        self._muted: DelayedCall | None = None
-        self._held_by: Flow | None = None
+        self._muting = Muting(shared.clock, self._on_muted, self._on_unmuted)
         self.held_bytes = 0
         self.last_received_s = 0.0
         self.received_bytes = 0
@@ -163,9 +132,7 @@ class KafkaConnection(Protocol):
             self._shared.tenants.leave(self)
         self._shared.traffic.note_closed(self.received_bytes, self.transport.sent_bytes)
         self._frames.drop_all()
-        if self._muted is not None:
-            self._muted.cancel()
-            self._muted = None
+        self._muting.cancel()
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
@@ -216,7 +183,7 @@ class KafkaConnection(Protocol):
     @property
     def is_muted(self) -> bool:
         """Whether the client waits for its throttle time."""
-        return self._muted is not None
+        return self._muting.is_active
 
     def pause_for_memory(self) -> None:
         """Stop reading until `resume_for_memory`."""
@@ -232,30 +199,16 @@ class KafkaConnection(Protocol):
 
     def mute(self, duration_ms: int) -> None:
         """Read nothing and start no request for this time; responses of requests in flight are sent."""
-        if self._muted is None:
-            self._muted = self._shared.clock.callLater(duration_ms / 1000, self._unmute)
-            self._shared.budget.choose_again()
-        elif self._shared.clock.seconds() + duration_ms / 1000 > self._muted.getTime():
-            self._muted.reset(duration_ms / 1000)
+        self._muting.mute(duration_ms)
+
+    def _on_muted(self) -> None:
+        self._shared.budget.choose_again()
         self._set_reading()
 
-    def _unmute(self) -> None:
-        self._muted = None
-        if self._held_by is not None and self._hold_longer(self._held_by):
-            return
+    def _on_unmuted(self) -> None:
         self._shared.budget.choose_again()
         if self.transport.connected:
             self._pump()
-
-    def _hold_longer(self, flow: Flow) -> bool:
-        """Let the client wait on if its instance has still nothing left of its share on this broker."""
-        throttle_ms = flow.find_throttle_ms(int(self._shared.clock.seconds() * 1000))
-        if throttle_ms:
-            flow.throttled_ms += throttle_ms
-            self.mute(throttle_ms)
-        else:
-            self._held_by = None
-        return throttle_ms > 0
 
     def cut_off(self, reason: str) -> None:
         """Close at once, and log one line with the client and the reason."""
@@ -312,7 +265,7 @@ class KafkaConnection(Protocol):
             self._shared.budget.update_held_bytes(self, held)
 
     def _set_reading(self) -> None:
-        pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing or self._muted is not None
+        pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing or self._muting.is_active
         if pause == self._paused or not self.transport.connected:
             return
         self._paused = pause
@@ -376,7 +329,7 @@ class KafkaConnection(Protocol):
             bool(self._frames.waiting)
             and not self._turn_is_over
             and not self._held_up
-            and self._muted is None
+            and not self._muting.is_active
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
             and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
@@ -485,8 +438,7 @@ class KafkaConnection(Protocol):
             declared = self._shared.dispatcher.handlers[incoming.api_key].response
             throttle_ms = raise_throttle_time(response, declared, incoming.api_version, throttle_ms)
         if throttle_ms:
-            self._held_by = meter.held_by or self._held_by
-            self.mute(throttle_ms)
+            self._muting.mute(throttle_ms, meter.held_by)
 
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
         """Encode a response; one to an unknown version of ApiVersions has the layout of version 0 (KIP-511)."""

@@ -22,7 +22,7 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, describe_code
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class InstanceClient:
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             raise InstanceError(NO_INSTANCES)
         if response.error_code:
-            raise InstanceError(_describe_error(response.error_code, None))
+            raise InstanceError(describe_code(response.error_code, None))
         return sorted(resource.resource_name for resource in response.config_resources)
 
     def describe_all(self) -> dict[str, Properties]:
@@ -107,7 +107,7 @@ class InstanceClient:
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         (result,) = self._connection.request(request, IncrementalAlterConfigsResponse).responses
         if result.error_code:
-            raise InstanceError(_describe_error(result.error_code, result.error_message))
+            raise InstanceError(result.error_message or describe_code(result.error_code, None))
 
 
 def _name_resource(name: str) -> DescribeConfigsResource:
@@ -118,14 +118,8 @@ def _read_properties(result: DescribeConfigsResult) -> Properties:
     if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
         raise NoInstanceError(result.resource_name)
     if result.error_code:
-        raise InstanceError(_describe_error(result.error_code, result.error_message))
+        raise InstanceError(result.error_message or describe_code(result.error_code, None))
     return decode_properties(result.configs)
-
-
-def _describe_error(code: int, message: str | None) -> str:
-    if message:
-        return message
-    return ErrorCode(code).name if code in set(ErrorCode) else f"the broker returns the error {code}"
 
 
 def visit_brokers(

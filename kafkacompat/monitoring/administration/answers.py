@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, describe_code
 
 JSON = b"application/json"
 
@@ -25,7 +26,7 @@ class Answer(NamedTuple):
     value: Any
 
 
-STATUSES = {
+STATUSES: Mapping[int, int] = {
     ErrorCode.INVALID_CONFIG: 400,
     ErrorCode.INVALID_REQUEST: 400,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 403,
@@ -41,8 +42,7 @@ def check_code(code: int, message: str | None) -> None:
     """Raise HttpError for the error code of a response."""
     if not code:
         return
-    name = ErrorCode(code).name if code in set(ErrorCode) else str(code)
-    raise HttpError(STATUSES.get(ErrorCode(code), 500) if code in set(ErrorCode) else 500, message or name)
+    raise HttpError(STATUSES.get(code, 500), message or describe_code(code, None))
 
 
 def encode_json(value: Any) -> bytes:

@@ -94,6 +94,10 @@ def test_markers_without_effect_are_rejected(pytester: pytest.Pytester) -> None:
         def test_a_fixture_as_a_marker(kafka_session):
             pass
 
+        @pytest.mark.kafka_session
+        def test_a_marker_of_another_project():
+            pass
+
         @pytest.mark.kafka(num_partitions=3)
         def test_a_property_of_a_shared_broker(kafka_session):
             pass
@@ -112,7 +116,7 @@ def test_markers_without_effect_are_rejected(pytester: pytest.Pytester) -> None:
                 pass
     """)
     result = pytester.runpytest_inprocess(*PLUGIN)
-    result.assert_outcomes(passed=3, errors=2, warnings=1)
+    result.assert_outcomes(passed=4, errors=2, warnings=2)
     result.stdout.fnmatch_lines(
         [
             "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",
