@@ -49,5 +49,5 @@ def test_a_group_runs_on_one_worker(pytester: pytest.Pytester, monkeypatch: pyte
     result.assert_outcomes(passed=20)
     result.stderr.no_fnmatch_line("*")
     workers = [set(file.read_text().split()) for file in files]
-    assert [len(each) for each in workers] == [1] * len(files)
+    assert [len(names) for names in workers] == [1] * len(files)
     assert set().union(*workers) == {"gw0", "gw1"}

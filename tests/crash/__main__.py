@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
     if chosen.point is not None:
-        tally = CrashPoints(chosen.seed, chosen.steps).one(chosen.point, chosen.way)
+        tally = CrashPoints(chosen.seed, chosen.steps).crash_once(chosen.point, chosen.way)
     else:
         tally = live_lives(range(chosen.seed, chosen.seed + chosen.lives), chosen.steps)
     print_tally(tally)
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def live_lives(seeds: Sequence[int], steps: int) -> Tally:
-    """Live that many lives, as many at a time as there are processors."""
+    """Live a life for each seed, as many at a time as there are processors."""
     tally = Tally()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         lives = [pool.submit(one_life, seed, steps) for seed in seeds]

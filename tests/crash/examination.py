@@ -29,13 +29,13 @@ class Anomaly(AssertionError):  # noqa: N818 (what it is called everywhere here)
     """Something that must not be."""
 
 
-def expect(condition: bool, what: str) -> None:
+def expect(condition: bool, message: str) -> None:
     """Raise Anomaly unless a condition holds."""
     if not condition:
-        raise Anomaly(what)
+        raise Anomaly(message)
 
 
-class Found(NamedTuple):
+class StoredBatch(NamedTuple):
     """A batch that is in a log."""
 
     header: BatchHeader
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
     start_offset: int
     end_offset: int
-    batches: tuple[Found, ...]
+    batches: tuple[StoredBatch, ...]
     producers: dict[int, tuple[int, tuple[int, int] | None]]
     """Id -> epoch, and the sequence number and the offset that its last batch ends with."""
     epochs: list[tuple[int, int]]
@@ -60,17 +60,17 @@ def state_of(partition: Partition) -> State:
     """Read a partition, each batch by itself, so that every one is looked up in the indexes."""
     log = partition.log
     producers = {
-        each.producer_id: (
-            each.producer_epoch,
-            (each.batches[-1].last_sequence, each.batches[-1].last_offset) if each.batches else None,
+        producer.producer_id: (
+            producer.producer_epoch,
+            (producer.batches[-1].last_sequence, producer.batches[-1].last_offset) if producer.batches else None,
         )
-        for each in log.producer_state.producers.values()
+        for producer in log.producer_state.producers.values()
     }
-    found = tuple(_read_batches(partition))
+    batches = tuple(_read_batches(partition))
     return State(
         log.log_start_offset,
         log.log_end_offset,
-        found,
+        batches,
         producers,
         list(log.leader_epochs.entries),
         partition.last_stable_offset,
@@ -78,7 +78,7 @@ def state_of(partition: Partition) -> State:
     )
 
 
-def _read_batches(partition: Partition) -> Iterator[Found]:
+def _read_batches(partition: Partition) -> Iterator[StoredBatch]:
     offset, end = partition.log.log_start_offset, partition.high_watermark.offset
     while offset < end:
         region = partition.log.read(offset, 1, partition.high_watermark)
@@ -87,7 +87,7 @@ def _read_batches(partition: Partition) -> Iterator[Found]:
         for data in split_batches(region.pread(0, region.size_bytes)):
             header = read_header(data)
             expect(header.last_offset >= offset, f"{partition} answers {offset} with {header}")
-            yield Found(header, bytes(data))
+            yield StoredBatch(header, bytes(data))
             offset = header.last_offset + 1
         region.release()
 
@@ -117,14 +117,14 @@ class Case(NamedTuple):
         if rng.random() < 0.2:
             files = self._crash_at_the_start(files, rng)
         node = self.start(files)
-        found = self.states(node)
+        states = self.states(node)
         for name, promise in self.promises.items():
-            check_promise(name, promise, found[name])
+            check_promise(name, promise, states[name])
         files.crash(lose_unsynced=self.power_fails and self.syncs_always)
         again = self.start(files)
-        expect(self.states(again) == found, f"the second start finds {again} otherwise than the first: {found}")
+        expect(self.states(again) == states, f"the second start finds {again} otherwise than the first: {states}")
         if rng.random() < 0.25:
-            self._close(again, found)
+            self._close(again, states)
 
     def _crash_at_the_start(self, files: MemoryFiles, rng: Random) -> MemoryFiles:
         """Let the power fail again at one of the start's operations."""
@@ -143,7 +143,7 @@ class Case(NamedTuple):
             files.crash(lose_unsynced=self.power_fails)
         return fallen[0] if fallen else files
 
-    def _close(self, node: Node, found: dict[tuple[str, int], State]) -> None:
+    def _close(self, node: Node, states: dict[tuple[str, int], State]) -> None:
         """Stop in good order: nothing is left over, every file says the same, and the next start believes it."""
         node.clock.advance(LONGER_THAN_DELETION_S)
         node.work()
@@ -151,55 +151,57 @@ class Case(NamedTuple):
             directory.storage.close(logs)
         expect_no_leftovers(node.files)
         expect_sound(node.files)
-        expect(self.states(self.start(node.files)) == found, "a clean stop changed something")
+        expect(self.states(self.start(node.files)) == states, "a clean stop changed something")
 
 
 def check_promise(name: tuple[str, int], promise: Promise, state: State) -> None:
     """Compare a partition with its promise; raises Anomaly."""
-    sent = [each for each in promise.batches if state.start_offset <= each.last_offset < state.end_offset]
-    what = f"{name[0]}-{name[1]} [{state.start_offset}, {state.end_offset})"
-    expect(state.end_offset >= promise.end_at_least, f"{what} should reach {promise.end_at_least}")
+    sent = [batch for batch in promise.batches if state.start_offset <= batch.last_offset < state.end_offset]
+    label = f"{name[0]}-{name[1]} [{state.start_offset}, {state.end_offset})"
+    expect(state.end_offset >= promise.end_at_least, f"{label} should reach {promise.end_at_least}")
     expect(
         promise.start_at_least <= state.start_offset <= promise.start_at_most,
-        f"{what} should begin in [{promise.start_at_least}, {promise.start_at_most}]",
+        f"{label} should begin in [{promise.start_at_least}, {promise.start_at_most}]",
     )
     last_sent = promise.batches[-1].last_offset + 1 if promise.batches else 0
-    expect(state.end_offset <= max(last_sent, promise.start_at_most), f"{what} should end by {last_sent}")
-    (_check_compacted if promise.is_compacted else _check_batches)(what, sent, state)
-    _check_producers(what, promise, state)
-    _check_transactions(what, promise, state)
-    _check_epochs(what, state)
+    expect(state.end_offset <= max(last_sent, promise.start_at_most), f"{label} should end by {last_sent}")
+    (_check_compacted if promise.is_compacted else _check_batches)(label, sent, state)
+    _check_producers(label, promise, state)
+    _check_transactions(label, promise, state)
+    _check_epochs(label, state)
 
 
-def _check_batches(what: str, sent: Sequence[Batch], state: State) -> None:
-    """Check that the batches are those that were sent, in their order."""
-    found = [(each.header.base_offset, each.header.partition_leader_epoch) for each in state.batches]
-    expected = [(each.base_offset, each.leader_epoch) for each in sent]
-    expect(found == expected, f"{what} holds the batches (offset, epoch) {found}, not {expected}")
-    for batch, one in zip(sent, state.batches, strict=True):
-        expect(one.data[ASSIGNED_BYTES:] == batch.body, f"{what} holds another batch at {batch.base_offset}")
-    expect(not sent or sent[-1].last_offset + 1 == state.end_offset, f"{what} does not end with a batch")
+def _check_batches(label: str, sent: Sequence[Batch], state: State) -> None:
+    """Check that the log holds the batches that were sent, in their order."""
+    stored = [(batch.header.base_offset, batch.header.partition_leader_epoch) for batch in state.batches]
+    expected = [(batch.base_offset, batch.leader_epoch) for batch in sent]
+    expect(stored == expected, f"{label} holds the batches (offset, epoch) {stored}, not {expected}")
+    for batch, stored_batch in zip(sent, state.batches, strict=True):
+        expect(stored_batch.data[ASSIGNED_BYTES:] == batch.body, f"{label} holds another batch at {batch.base_offset}")
+    expect(not sent or sent[-1].last_offset + 1 == state.end_offset, f"{label} does not end with a batch")
 
 
-def _check_compacted(what: str, sent: Sequence[Batch], state: State) -> None:
-    """Records that were sent, in their order; one is missing only if a later one of its key is there."""
+def _check_compacted(label: str, sent: Sequence[Batch], state: State) -> None:
+    """Check that only sent records are there, in their order; a record is missing only if a later one of its key is there."""
     records = {
         record.offset: (record.key, record.value)
         for batch in sent
         for record in read_records(batch.records(batch.base_offset))
     }
-    offsets = [record.offset for each in state.batches for record in read_records(each.data)]
-    found = {record.offset: (record.key, record.value) for each in state.batches for record in read_records(each.data)}
-    expect(offsets == sorted(set(offsets)), f"{what} has offsets out of order: {offsets}")
-    expect(found.items() <= records.items(), f"{what} has records that were never sent")
-    latest = {key: offset for offset, (key, _) in sorted(found.items())}
+    offsets = [record.offset for batch in state.batches for record in read_records(batch.data)]
+    stored = {
+        record.offset: (record.key, record.value) for batch in state.batches for record in read_records(batch.data)
+    }
+    expect(offsets == sorted(set(offsets)), f"{label} has offsets out of order: {offsets}")
+    expect(stored.items() <= records.items(), f"{label} has records that were never sent")
+    latest = {key: offset for offset, (key, _) in sorted(stored.items())}
     for offset, (key, value) in records.items():
-        if offset >= state.start_offset and offset not in found:
-            expect(latest.get(key, -1) > offset, f"{what} lost the last record of {key!r}, {value!r}, at {offset}")
+        if offset >= state.start_offset and offset not in stored:
+            expect(latest.get(key, -1) > offset, f"{label} lost the last record of {key!r}, {value!r}, at {offset}")
 
 
-def _check_producers(what: str, promise: Promise, state: State) -> None:
-    """Of each producer the last batch that is left, whatever is known of those whose batches are gone."""
+def _check_producers(label: str, promise: Promise, state: State) -> None:
+    """Check that the last batch of each producer is remembered; a producer whose batches are gone may be forgotten."""
     last: dict[int, Batch | None] = {}
     for batch in promise.batches:
         if batch.header.producer_id >= 0 and batch.last_offset < state.end_offset:
@@ -208,39 +210,42 @@ def _check_producers(what: str, promise: Promise, state: State) -> None:
             else:
                 last[batch.header.producer_id] = batch
     for producer_id, known in last.items():
-        found = state.producers.get(producer_id)
+        remembered = state.producers.get(producer_id)
         expected = 0, None if known is None else (known.last_sequence, known.last_offset)
         may_be_forgotten = known is None or known.last_offset < state.start_offset
-        told = f"{what} remembers of producer {producer_id} {found}, not {expected}"
-        expect(found == expected or (may_be_forgotten and found in (None, (0, None))), told)
-    expect(state.producers.keys() <= last.keys(), f"{what} remembers producers {state.producers}, not {last.keys()}")
+        message = f"{label} remembers of producer {producer_id} {remembered}, not {expected}"
+        expect(remembered == expected or (may_be_forgotten and remembered in (None, (0, None))), message)
+    expect(state.producers.keys() <= last.keys(), f"{label} remembers producers {state.producers}, not {last.keys()}")
 
 
-def _check_transactions(what: str, promise: Promise, state: State) -> None:
-    """Nothing that is open or was aborted is seen, and everything else is."""
-    fates = Fates([each for each in promise.batches if each.last_offset < state.end_offset], state.start_offset)
+def _check_transactions(label: str, promise: Promise, state: State) -> None:
+    """Check that readers of committed records see every batch, except those of open and aborted transactions."""
+    fates = Fates([batch for batch in promise.batches if batch.last_offset < state.end_offset], state.start_offset)
     first, last = fates.stable_offsets(state.end_offset)
-    expect(first <= state.stable_offset <= last, f"{what} is stable up to {state.stable_offset}, not {first} to {last}")
-    committed = [
-        found.header.base_offset
-        for found in state.batches
-        if not found.header.is_control
-        and found.header.last_offset < state.stable_offset
-        and found.header.base_offset not in fates.aborted
-    ]
-    expect(list(state.committed) == committed, f"{what} shows {state.committed} as committed, not {committed}")
-
-
-def _check_epochs(what: str, state: State) -> None:
-    """Ascending, and each batch's is the one that its offset is said to have."""
     expect(
-        all(one < other for one, other in zip(state.epochs, state.epochs[1:], strict=False)), f"{what}: {state.epochs}"
+        first <= state.stable_offset <= last, f"{label} is stable up to {state.stable_offset}, not {first} to {last}"
     )
-    for found in state.batches:
-        header = found.header
+    committed = [
+        batch.header.base_offset
+        for batch in state.batches
+        if not batch.header.is_control
+        and batch.header.last_offset < state.stable_offset
+        and batch.header.base_offset not in fates.aborted
+    ]
+    expect(list(state.committed) == committed, f"{label} shows {state.committed} as committed, not {committed}")
+
+
+def _check_epochs(label: str, state: State) -> None:
+    """Check that the epochs ascend, and that each batch has the epoch that the list gives to its offset."""
+    expect(
+        all(earlier < later for earlier, later in zip(state.epochs, state.epochs[1:], strict=False)),
+        f"{label}: {state.epochs}",
+    )
+    for batch in state.batches:
+        header = batch.header
         said = [epoch for epoch, offset in state.epochs if offset <= max(header.base_offset, state.start_offset)]
         epoch = header.partition_leader_epoch
-        expect(said[-1:] == [epoch], f"{what} at {header.base_offset} is of epoch {epoch}, not {state.epochs}")
+        expect(said[-1:] == [epoch], f"{label} at {header.base_offset} is of epoch {epoch}, not {state.epochs}")
 
 
 def expect_no_leftovers(files: MemoryFiles) -> None:
@@ -250,7 +255,7 @@ def expect_no_leftovers(files: MemoryFiles) -> None:
             expect(not name.endswith(FOLDER_LEFTOVERS), f"{path}/{name} is left over")
             folder = f"{path}/{name}"
             if files.is_directory(folder) and "." not in name:
-                left = [each for each in files.list(folder) if each.endswith(FILE_LEFTOVERS)]
+                left = [file_name for file_name in files.list(folder) if file_name.endswith(FILE_LEFTOVERS)]
                 expect(not left, f"{left} are left over in {folder}")
 
 
@@ -261,5 +266,5 @@ def expect_sound(files: MemoryFiles) -> None:
     nothing: Callable[[int], None] = lambda _: None  # noqa: E731
     for path in PATHS:
         check_target(files, find_check_target(files, path), findings.append, nothing, unreadable.append)
-    wrong = [each for each in findings if not (each.note and "-stray" in each.path)]
+    wrong = [finding for finding in findings if not (finding.note and "-stray" in finding.path)]
     expect(not wrong and not unreadable, f"verify finds {wrong} {unreadable}")

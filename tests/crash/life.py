@@ -113,7 +113,9 @@ class Life(World):
         partition = self.partition()
         model = self.models[partition.topic, partition.index]
         producer_id = self.random.choice(PRODUCERS if model.is_compacted else PRODUCERS + TRANSACTIONAL)
-        sent = [each for each in model.batches if each.header.producer_id == producer_id and not each.header.is_control]
+        sent = [
+            batch for batch in model.batches if batch.header.producer_id == producer_id and not batch.header.is_control
+        ]
         sequence = sent[-1].last_sequence + 1 if sent else 0
         producer: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
         records: list[Any] = [
@@ -157,7 +159,7 @@ class Life(World):
         """Send one of the last batches of a producer again, which changes nothing."""
         partition = self.partition()
         model = self.models[partition.topic, partition.index]
-        last = {each.header.producer_id: each for each in model.batches}
+        last = {batch.header.producer_id: batch for batch in model.batches}
         again = last.get(self.random.choice(PRODUCERS[1:]))
         if again is None or again.last_offset < model.start:
             return
@@ -222,7 +224,7 @@ class Life(World):
         log, model = partition.log, self.models[partition.topic, partition.index]
         if model.is_compacted or model.end != partition.high_watermark.offset:
             return
-        offset = self.random.choice([each.base_offset for each in model.batches[-6:]] or [model.end])
+        offset = self.random.choice([batch.base_offset for batch in model.batches[-6:]] or [model.end])
         if offset < log.log_start_offset:
             return
         model.allow_truncation(offset)

@@ -31,4 +31,6 @@ def start_node(files: MemoryFiles, topics: Topics, leader_epoch: int, *, syncs_a
 
 def set_leader(image: TopicImage, leader_epoch: int) -> TopicImage:
     """A topic whose partitions are led in an epoch."""
-    return image._replace(partitions=tuple(each._replace(leader_epoch=leader_epoch) for each in image.partitions))
+    return image._replace(
+        partitions=tuple(partition._replace(leader_epoch=leader_epoch) for partition in image.partitions)
+    )

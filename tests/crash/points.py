@@ -47,13 +47,13 @@ class Tally:
     anomalies: list[tuple[Crash, str]] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Take the counts of another one."""
+        """Add the counts of another tally."""
         self.points += other.points
         self.states += other.states
         self.operations += other.operations
         self.anomalies += other.anomalies
 
-    def found(self, crash: Crash, problem: Exception) -> None:
+    def note_anomaly(self, crash: Crash, problem: Exception) -> None:
         """Note an anomaly."""
         self.anomalies.append((crash, f"{type(problem).__name__}: {problem}"))
 
@@ -77,7 +77,7 @@ class CrashPoints:
 
         return self._live(crash)
 
-    def one(self, point: int, way: str) -> Tally:
+    def crash_once(self, point: int, way: str) -> Tally:
         """Crash once."""
 
         def crash(life: Life, crash: Crash, _: str) -> None:
@@ -97,7 +97,7 @@ class CrashPoints:
         try:
             Life(crash.seed, crash.steps, at_each_operation).live()
         except Exception as problem:
-            self.tally.found(crash, problem)
+            self.tally.note_anomaly(crash, problem)
         return self.tally
 
     def _crash_in_all_ways(self, life: Life, crash: Crash) -> None:
@@ -116,4 +116,4 @@ class CrashPoints:
         try:
             life.case(power_fails=crash.way != KILLED).examine(files, rng)
         except Exception as problem:
-            self.tally.found(crash, problem)
+            self.tally.note_anomaly(crash, problem)

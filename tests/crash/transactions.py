@@ -14,18 +14,18 @@ def read_committed(partition: Partition) -> Iterator[int]:
     """The offsets of the batches that a consumer keeps; it fetches one at a time."""
     log, end = partition.log, partition.high_watermark
     offset = log.log_start_offset
-    while (found := log.read_committed(offset, 1, end)).region is not None:
-        for data in split_batches(found.region.pread(0, found.region.size_bytes)):
+    while (read := log.read_committed(offset, 1, end)).region is not None:
+        for data in split_batches(read.region.pread(0, read.region.size_bytes)):
             header = read_header(data)
             aborted = [
-                each
-                for each in found.aborted
-                if each.producer_id == header.producer_id and each.first_offset <= header.last_offset
+                transaction
+                for transaction in read.aborted
+                if transaction.producer_id == header.producer_id and transaction.first_offset <= header.last_offset
             ]
             if not header.is_control and not (header.is_transactional and aborted):
                 yield header.base_offset
             offset = header.last_offset + 1
-        found.region.release()
+        read.region.release()
 
 
 class Fates:
@@ -41,12 +41,17 @@ class Fates:
             if header.is_control:
                 ended = self._open.pop(header.producer_id, [])
                 if read_marker_type(batch.records()) == ABORT:
-                    self.aborted.update(each.base_offset for each in ended)
+                    self.aborted.update(ended_batch.base_offset for ended_batch in ended)
             elif header.is_transactional:
                 self._open.setdefault(header.producer_id, []).append(batch)
 
     def stable_offsets(self, end: int) -> tuple[int, int]:
         """Return the bounds of the stable offset of a log that ends at *end*; deleted transactions may count or not."""
-        known = [max(each[0].base_offset, self._start) for each in self._open.values()]
-        left = [batch.base_offset for each in self._open.values() for batch in each if batch.last_offset >= self._start]
+        known = [max(batches[0].base_offset, self._start) for batches in self._open.values()]
+        left = [
+            batch.base_offset
+            for batches in self._open.values()
+            for batch in batches
+            if batch.last_offset >= self._start
+        ]
         return min([end, *known]), max(self._start, min([end, *left]))

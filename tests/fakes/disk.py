@@ -18,7 +18,7 @@ class _Disk(ABC):
     def run_each(self, function: Callable[[Any], object], items: Sequence[Any]) -> Deferred[None]:
         """Run all operations, also those after a failing one."""
 
-        def each() -> None:
+        def run_all() -> None:
             problems: list[Exception] = []
             for item in items:
                 try:
@@ -28,7 +28,7 @@ class _Disk(ABC):
             if problems:
                 raise problems[0]
 
-        return self.run(each)
+        return self.run(run_all)
 
 
 class ImmediateDisk(_Disk):

@@ -63,14 +63,14 @@ class FakePartition:
         self.markers.append(marker)
         self.epochs[marker.producer_id] = marker.producer_epoch
         self.coordinator_epochs[marker.producer_id] = marker.coordinator_epoch
-        ended = [each for each in self.open if each.producer_id == marker.producer_id]
-        self.open = [each for each in self.open if each.producer_id != marker.producer_id]
-        (self.committed if marker.is_commit else self.aborted).extend(each.value for each in ended)
+        ended = [record for record in self.open if record.producer_id == marker.producer_id]
+        self.open = [record for record in self.open if record.producer_id != marker.producer_id]
+        (self.committed if marker.is_commit else self.aborted).extend(record.value for record in ended)
         return None  # type: ignore[return-value]  # no caller reads it
 
     def _check(self, marker: Marker) -> None:
         epoch = self.epochs.get(marker.producer_id, -1)
-        is_open = any(each.producer_id == marker.producer_id for each in self.open)
+        is_open = any(record.producer_id == marker.producer_id for record in self.open)
         is_repeat = marker.producer_epoch == epoch and not is_open
         too_old = marker.producer_epoch <= epoch if marker.transaction_version >= 2 else marker.producer_epoch < epoch
         if too_old and not is_repeat:

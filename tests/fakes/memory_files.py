@@ -96,7 +96,7 @@ class MemoryFiles:
             raise failure.error
 
     def fail_sync(self, operation: str) -> None:
-        """The same for one that syncs."""
+        """Raise the failure that is due for an operation that syncs."""
         failure = self.fail(operation)
         if failure is not None:
             raise SyncError(*failure.error.args)
@@ -119,32 +119,32 @@ class MemoryFiles:
         self.last_write = None
 
     def after(self, failure: PowerFailure) -> MemoryFiles:
-        """What the next process finds when the power fails now; this file system goes on as it is."""
+        """Return the files that the next process finds if the power fails now; this file system stays as it is."""
         return self._with(fallen(self._root, failure))
 
     def killed(self) -> MemoryFiles:
-        """What the next process finds when this one ends now: everything, but it is not on the disk yet."""
+        """Return the files that the next process finds if this one ends now; what was not synced is not on the disk yet."""
         return self._with(copied(self._root, {}))
 
     def hand_over(self) -> MemoryFiles:
-        """What the next process finds when this one has ended; nothing that this one still does counts any more."""
+        """End this process and return the files that the next one finds; nothing that this one still does counts any more."""
         root, self._root = self._root, Folder()
         self.life += 1
         return self._with(root)
 
     def _with(self, root: Folder) -> MemoryFiles:
-        found = MemoryFiles()
-        found._root = root
-        found.now_ms = self.now_ms
-        found.free_bytes = self.free_bytes
-        return found
+        files = MemoryFiles()
+        files._root = root
+        files.now_ms = self.now_ms
+        files.free_bytes = self.free_bytes
+        return files
 
     def unsynced_names(self, path: str) -> int:
         """How many changes of names in a folder are not on the disk."""
         return len(self._folder(path).unsynced)
 
     def fingerprint(self) -> int:
-        """Equal for file systems of which a process sees the same."""
+        """Return a number that is equal for file systems in which a process sees the same."""
         return fingerprint(self._root)
 
     # --- the file system ---

@@ -8,10 +8,10 @@ from kafkacompat.metadata.image import TopicImage
 
 
 class RecordingEvents:
-    """Records events in ``told``; with ``hold`` it answers only when a test fires ``waiting``."""
+    """Records events in ``notifications``; with ``hold`` it answers only when a test fires ``waiting``."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
+        self.notifications: list[tuple[str, str]] = []
         self.hold = False
         self.waiting: list[Deferred[None]] = []
         self.broken: set[str] = set()
@@ -23,10 +23,10 @@ class RecordingEvents:
         return self._tell("delete", topic.name)
 
     def configs_changed(self, topic: TopicImage) -> None:
-        self.told.append(("configure", topic.name))
+        self.notifications.append(("configure", topic.name))
 
-    def _tell(self, what: str, topic: str) -> Deferred[None]:
-        self.told.append((what, topic))
+    def _tell(self, event: str, topic: str) -> Deferred[None]:
+        self.notifications.append((event, topic))
         if topic in self.broken:
             return fail(OSError(f"{topic} is broken, as it was told to be"))
         if not self.hold:

@@ -43,7 +43,7 @@ class OneName(NamedTuple):
     survives: bool
 
     @classmethod
-    def each(cls, count: int) -> list[OneName]:
+    def list_failures(cls, count: int) -> list[OneName]:
         """Return the failures for each of *count* unsynced changes, and those in which all survive and none does."""
         return [cls(number, survives) for number in range(-1, count) for survives in (False, True)]
 

@@ -125,7 +125,7 @@ class World:
 
 
 def list_folders(paths: Iterable[Path], prefix: str) -> list[str]:
-    return sorted(each.name for path in paths for each in path.iterdir() if each.name.startswith(prefix))
+    return sorted(folder.name for path in paths for folder in path.iterdir() if folder.name.startswith(prefix))
 
 
 def test_a_broker_starts_listens_and_lets_go_of_everything(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_a_lost_meta_properties_is_rewritten_from_the_store(tmp_path: Path) -> N
     second = world.start()
     assert second.cluster_id == first.cluster_id
     world.stop(second)
-    found = [read_meta_properties(OsFiles(), str(path)) for path in world.paths]
-    assert [each.cluster_id if each else None for each in found] == [first.cluster_id] * 2
+    properties_read = [read_meta_properties(OsFiles(), str(path)) for path in world.paths]
+    assert [properties.cluster_id if properties else None for properties in properties_read] == [first.cluster_id] * 2
 
 
 def test_a_lost_store_takes_the_cluster_of_the_directories_and_their_partitions(tmp_path: Path) -> None:

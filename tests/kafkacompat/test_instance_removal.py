@@ -102,7 +102,9 @@ def fill(node: Node, name: str, adopted: str) -> None:
         make_entity([(USER, prefix), (CLIENT_ID, f"{prefix}app")]),
     ]
     outcome(
-        node.controller.alter_client_quotas([QuotaAlteration(each, [("producer_byte_rate", 9.0)]) for each in entities])
+        node.controller.alter_client_quotas(
+            [QuotaAlteration(entity, [("producer_byte_rate", 9.0)]) for entity in entities]
+        )
     )
     outcome(
         node.controller.create_acls(

@@ -60,11 +60,11 @@ def test_long_works_take_turns_one_a_turn() -> None:
     assert "".join(seen) == LOOKS_A_TURN * "a" + LOOKS_A_TURN * "b"
     for name in "abab":
         seen.clear()
-        assert not all(each.called for each in both)
+        assert not all(task.called for task in both)
         assert clock.turn()
         assert "".join(seen) == LOOKS_A_TURN * name
     clock.turns()
-    assert all(each.called for each in both)
+    assert all(task.called for task in both)
 
 
 @pytest.mark.parametrize("count", [0, 1, SORTED_IN_A_TURN, 3 * SORTED_IN_A_TURN + 1])

@@ -63,8 +63,8 @@ def main() -> int:
         if arguments.record:
             record_figures(tally, seeds, arguments.plant)
         if arguments.plant is not None:
-            found = f"found by seed {tally.failed[0].seed}" if tally.failed else "not found"
-            print(f"{arguments.plant}, {PLANTS[arguments.plant].what}: {found}")
+            outcome = f"found by seed {tally.failed[0].seed}" if tally.failed else "not found"
+            print(f"{arguments.plant}, {PLANTS[arguments.plant].description}: {outcome}")
         return 1 if tally.failed else 0
     return _run_one(plan, arguments)
 

@@ -69,7 +69,7 @@ def render_run(run: Mapping[str, Any] | None) -> str:
 
 def render_plants(plants: Mapping[str, Mapping[str, Any]]) -> str:
     """Render a row for each planted bug."""
-    rows = [(f"`{name}`", plant.what, _describe_search(plants.get(name))) for name, plant in PLANTS.items()]
+    rows = [(f"`{name}`", plant.description, _describe_search(plants.get(name))) for name, plant in PLANTS.items()]
     return render_table(("bug", "what it does", "found"), rows)
 
 

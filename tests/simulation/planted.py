@@ -1,4 +1,4 @@
-"""Bugs to plant: known mistakes of replication, of which the simulation has to find each.
+"""Bugs to plant: known mistakes of replication; the simulation has to find each of them.
 
 Each replaces a function of the broker's classes in this process only.
 """
@@ -29,7 +29,7 @@ from kafkacompat.wire.errors import ErrorCode
 class Plant(NamedTuple):
     """A bug: what it does, and the attributes that it replaces, as (owner, name, replacement)."""
 
-    what: str
+    description: str
     replacements: list[tuple[Any, str, Any]]
 
 

@@ -73,10 +73,10 @@ class World:
         if not self.findings:
             self.report(finding)
 
-    def fail(self, failure: Failure, what: str) -> None:
+    def fail(self, failure: Failure, subject: str) -> None:
         """Note an error that nothing handles."""
         trace = failure.getTraceback(elideFrameworkCode=True)
-        self.report(f"{what}: {failure.value!r}\n{trace}")
+        self.report(f"{subject}: {failure.value!r}\n{trace}")
 
     # Time
 
@@ -94,7 +94,7 @@ class World:
         self._run(seconds, lambda: False)
 
     def wait(self, is_done: Callable[[], bool], seconds: float, every_s: float = 0.1) -> bool:
-        """Let time pass until something is so, which is examined now and then; return whether it became so."""
+        """Let time pass until *is_done* returns true, which is called every *every_s*; return whether it did."""
         end = self.timeline.now + seconds
         while not self.findings and not is_done():
             if self.timeline.now >= end:

@@ -99,8 +99,8 @@ def test_format_0_has_no_type_of_the_time() -> None:
     data = bytearray(make_messages(0, 1))
     data[17] |= LOG_APPEND_TIME
     data[12:16] = crc32(data[16:]).to_bytes(4, "big")
-    for each in (data, wrap_messages(0, GZIP, 0, -1, data)):
-        header = read_header(convert_up(bytes(each)))
+    for messages in (data, wrap_messages(0, GZIP, 0, -1, data)):
+        header = read_header(convert_up(bytes(messages)))
         assert (header.is_log_append_time, header.max_timestamp) == (False, -1)
 
 
@@ -176,8 +176,8 @@ def test_a_compressed_batch_becomes_a_wrapper_with_all_its_records(magic: int, c
     (wrapper,) = read_messages(convert_down(make_batch(3, codec=codec), magic, first_offset=11).data)
     assert (wrapper.offset, wrapper.codec, wrapper.timestamp) == (12, codec, 1002 if magic else -1)
     inside = list(unwrap_messages(wrapper, NO_LIMIT))
-    assert [each.offset for each in inside] == ([0, 1, 2] if magic else [10, 11, 12])
-    assert [each.value for each in inside] == [b"v0", b"v1", b"v2"]
+    assert [message.offset for message in inside] == ([0, 1, 2] if magic else [10, 11, 12])
+    assert [message.value for message in inside] == [b"v0", b"v1", b"v2"]
 
 
 def test_the_time_of_the_log_is_every_messages() -> None:
@@ -185,8 +185,12 @@ def test_the_time_of_the_log_is_every_messages() -> None:
         header = read_header(make_batch(2, codec=codec))
         stamped = header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=7000)
         converted = convert_down(assemble_batch(stamped, make_batch(2, codec=codec)[61:]))
-        assert all(each.is_log_append_time and each.timestamp == 7000 for each in read_messages(converted.data))
-        assert not any(each.attributes & LOG_APPEND_TIME for each in read_messages(convert_down(make_batch(), 0).data))
+        assert all(
+            message.is_log_append_time and message.timestamp == 7000 for message in read_messages(converted.data)
+        )
+        assert not any(
+            message.attributes & LOG_APPEND_TIME for message in read_messages(convert_down(make_batch(), 0).data)
+        )
 
 
 def test_nothing_in_front_of_the_offset_is_sent_uncompressed() -> None:
@@ -232,12 +236,12 @@ def test_a_batch_that_is_cut_off_waits_for_the_next_fetch() -> None:
 
 def test_the_first_batch_is_whole_and_later_ones_are_cut_at_the_limit() -> None:
     data = make_batch(3) + make_batch(3, base_offset=13) + make_batch(3, base_offset=16)
-    one = len(convert_down(make_batch(3)).data)
+    size = len(convert_down(make_batch(3)).data)
     assert convert_down(data, max_bytes=1) == convert_down(make_batch(3))
-    cut = convert_down(data, max_bytes=one + one // 2)
-    assert (len(cut.data), cut.next_offset) == (one + one // 2, 16)
+    cut = convert_down(data, max_bytes=size + size // 2)
+    assert (len(cut.data), cut.next_offset) == (size + size // 2, 16)
     assert cut.data == convert_down(data).data[: len(cut.data)]
-    assert len(convert_down(data, max_bytes=one * 3).data) == one * 3
+    assert len(convert_down(data, max_bytes=size * 3).data) == size * 3
 
 
 def test_zstd_is_refused_unless_something_can_be_read_before_it() -> None:
@@ -284,5 +288,8 @@ def test_down_and_up_conversion_keeps_all_fields_of_the_old_format(magic: int, c
         *((rng.randrange(1 << 41), rng.choice(blobs), rng.choice(blobs), []) for _ in range(200)),
     ]
     converted = convert_down(build_batch(given, codec=codec), magic)
-    found = [(each.timestamp, each.key, each.value, each.headers) for each in read_records(convert_up(converted.data))]
-    assert found == [(timestamp if magic else -1, key, value, []) for timestamp, key, value, _ in given]
+    records = [
+        (record.timestamp, record.key, record.value, record.headers)
+        for record in read_records(convert_up(converted.data))
+    ]
+    assert records == [(timestamp if magic else -1, key, value, []) for timestamp, key, value, _ in given]

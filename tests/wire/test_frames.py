@@ -18,12 +18,12 @@ def test_any_cut_of_the_stream_gives_the_same_frames(seed: int) -> None:
     rng = Random(seed)
     contents = [rng.randbytes(rng.choice([0, 1, 2, 3, 10, 500])) for _ in range(20)]
     stream = b"".join(map(make_frame, contents))
-    reader, found, position = FrameReader(1000), [], 0
+    reader, frames, position = FrameReader(1000), [], 0
     while position < len(stream):
         step = rng.choice([1, 2, 3, 5, 50, 600])
-        found += [bytes(frame) for frame in reader.feed(stream[position : position + step])]
+        frames += [bytes(frame) for frame in reader.feed(stream[position : position + step])]
         position += step
-    assert found == contents
+    assert frames == contents
     assert reader.held_bytes == 0
 
 

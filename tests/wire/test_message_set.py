@@ -106,9 +106,9 @@ def unwrap_first(data: bytes, max_bytes: int = NO_LIMIT) -> list[LegacyMessage]:
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
-    found = unwrap_first(wrap_messages(magic, codec, 9, 5000, make_inner(magic, 0, 1, 2)))
+    messages = unwrap_first(wrap_messages(magic, codec, 9, 5000, make_inner(magic, 0, 1, 2)))
     times = (1000, 1001, 1002) if magic else (-1, -1, -1)
-    assert [(each.offset, each.timestamp, each.value) for each in found] == [
+    assert [(message.offset, message.timestamp, message.value) for message in messages] == [
         (0, times[0], b"v0"),
         (1, times[1], b"v1"),
         (2, times[2], b"v2"),
@@ -116,8 +116,8 @@ def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
 
 
 def test_the_time_of_the_log_is_that_of_the_wrapper() -> None:
-    found = unwrap_first(wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 5000, make_inner(1, 0, 1)))
-    assert [(each.timestamp, each.is_log_append_time) for each in found] == [(5000, True), (5000, True)]
+    messages = unwrap_first(wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 5000, make_inner(1, 0, 1)))
+    assert [(message.timestamp, message.is_log_append_time) for message in messages] == [(5000, True), (5000, True)]
 
 
 def test_some_librdkafkas_write_a_wrapper_without_an_offset() -> None:

@@ -30,9 +30,9 @@ TOPIC_ID = bytes(range(16))
         (PartitionChangeRecord(directories=[TOPIC_ID], eligible_leader_replicas=[2]), 2),
         (ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value=None), 0),
         (ClientQuotaRecord(entity=[EntityData(entity_type="user", entity_name=None)], key="x", value=1.5), 0),
-        *((each(), 0) for each in RECORD_TYPES.values()),
+        *((record_type(), 0) for record_type in RECORD_TYPES.values()),
     ],
-    ids=lambda each: type(each).__name__ if isinstance(each, Message) else str(each),
+    ids=lambda value: type(value).__name__ if isinstance(value, Message) else str(value),
 )
 def test_records_are_read_as_they_were_written(record: Message, version: int) -> None:
     assert read_metadata_record(write_metadata_record(record, version)) == record

@@ -28,13 +28,13 @@ def slice_all(body: bytes, count: int) -> list[RecordSlice]:
 @given(st.lists(record, min_size=1, max_size=200))
 def test_every_record_lies_where_it_was_written(records: list[NewRecord]) -> None:
     body = build_batch(records)[HEADER_SIZE:]
-    found = slice_all(body, len(records))
-    assert [(delta, key, has_value) for _, _, delta, key, has_value in found] == [
+    slices = slice_all(body, len(records))
+    assert [(delta, key, has_value) for _, _, delta, key, has_value in slices] == [
         (index, key, value is not None) for index, (_, key, value, _) in enumerate(records)
     ]
-    assert b"".join(body[start:end] for start, end, *_ in found) == body
+    assert b"".join(body[start:end] for start, end, *_ in slices) == body
     base = records[0][0]
-    assert [base + timestamp_delta(body, each[0]) for each in found] == [each[0] for each in records]
+    assert [base + timestamp_delta(body, start) for start, *_ in slices] == [timestamp for timestamp, *_ in records]
 
 
 def test_a_batch_of_several_turns() -> None:
@@ -77,7 +77,7 @@ def test_a_moved_record_has_another_timestamp_and_nothing_else(records: list[New
     header = read_header(batch)
     size = HEADER_SIZE - 12 + len(moved)
     again = batch[:8] + size.to_bytes(4, "big") + batch[12:HEADER_SIZE] + moved
-    expected = [each._replace(timestamp=each.timestamp + shift_ms) for each in read_records(batch)]
+    expected = [original._replace(timestamp=original.timestamp + shift_ms) for original in read_records(batch)]
     assert list(read_records(again)) == expected
     assert header.record_count == len(expected)
 

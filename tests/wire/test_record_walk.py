@@ -74,6 +74,6 @@ def test_a_batch_without_records_has_no_timestamp(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("deltas", [[-1] * 64, [0] * 64, [-64] * 64, [-3, *[-60] * 63], [-3, *[5] * 63]])
 def test_blocks_of_one_layout_give_their_largest_timestamp(form: str, deltas: list[int]) -> None:
-    bodies = [b"\0" + encode_varint(each) + encode_varint(index) + b"\1\1\0" for index, each in enumerate(deltas)]
+    bodies = [b"\0" + encode_varint(value) + encode_varint(index) + b"\1\1\0" for index, value in enumerate(deltas)]
     data = b"".join(encode_varint(len(body)) + body for body in bodies)
     assert find_walk(form)(data, len(deltas), False) == (max(deltas), [])

@@ -1,4 +1,4 @@
-"""What keeps a client from being installed is told in one sentence."""
+"""The message of a failed installation names the cause in one sentence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ hint: see above
 
 
 def catch_message(problem: Exception) -> str:
-    """Return what is told when an installation ends with *problem*."""
+    """Return the message of the error when an installation ends with *problem*."""
 
     def install() -> Launch:
         raise problem
 
-    with pytest.raises(NotInstalledError) as told:
+    with pytest.raises(NotInstalledError) as error:
         try_installing(install)
-    return str(told.value)
+    return str(error.value)
 
 
 def test_a_launch_is_handed_on() -> None:
@@ -44,13 +44,13 @@ def test_an_installation_that_takes_too_long_is_given_up() -> None:
 
 
 def test_the_line_with_the_error_is_reported() -> None:
-    told = catch_message(subprocess.CalledProcessError(1, ["/usr/bin/pip"], PIP_SAYS, ""))
-    assert told == "pip ended with code 1: client.c:1:10: fatal error: library.h: No such file"
+    message = catch_message(subprocess.CalledProcessError(1, ["/usr/bin/pip"], PIP_SAYS, ""))
+    assert message == "pip ended with code 1: client.c:1:10: fatal error: library.h: No such file"
 
 
 def test_without_an_error_line_the_last_one_is_reported() -> None:
-    told = catch_message(subprocess.CalledProcessError(2, ["npm"], "", "first\n\nlast\n"))
-    assert told == "npm ended with code 2: last"
+    message = catch_message(subprocess.CalledProcessError(2, ["npm"], "", "first\n\nlast\n"))
+    assert message == "npm ended with code 2: last"
 
 
 def test_a_program_that_says_nothing() -> None:

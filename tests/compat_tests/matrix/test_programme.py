@@ -69,6 +69,6 @@ def test_a_failure_names_the_last_exchange_beside_the_clients_words() -> None:
     recording = Recording()
     assert explain_failure(WrongAnswerError("refused"), recording) == "refused"
     recording.note("Produce v0: connection closed")
-    told = explain_failure(WrongAnswerError("x" * 1000), recording)
-    assert told.endswith("xxx... [Produce v0: connection closed]")
-    assert len(told) < 300
+    explanation = explain_failure(WrongAnswerError("x" * 1000), recording)
+    assert explanation.endswith("xxx... [Produce v0: connection closed]")
+    assert len(explanation) < 300

@@ -59,9 +59,9 @@ def test_partitions_may_come_in_any_order() -> None:
 def test_a_changed_record_is_found(change: dict[str, object], aspect: str, words: str) -> None:
     records = make_records()
     records[5] = records[5]._replace(**change)  # type: ignore[arg-type]
-    found = list_problems(records)
-    assert found.keys() == {aspect}
-    assert found[aspect].startswith(words)
+    problems = list_problems(records)
+    assert problems.keys() == {aspect}
+    assert problems[aspect].startswith(words)
 
 
 def test_a_missing_record_is_found() -> None:

@@ -25,8 +25,8 @@ def test_limits_name_existing_rows_and_their_features() -> None:
 def test_a_failure_that_is_the_clients_own_says_so() -> None:
     row = Row("a", "A", frozenset({"gzip", "zstd"}), lambda: Launch([]), {"gzip": "it cannot", "zstd": "it cannot"})
     cells = {"none": Cell(FAILED, "refused"), "gzip": Cell(FAILED, "refused"), "zstd": Cell(OK)}
-    told = {"none": (FAILED, "refused"), "gzip": (FAILED, "it cannot: refused"), "zstd": (OK, "")}
-    assert report_outcome(row, Outcome(cells))["cells"] == told
+    expected = {"none": (FAILED, "refused"), "gzip": (FAILED, "it cannot: refused"), "zstd": (OK, "")}
+    assert report_outcome(row, Outcome(cells))["cells"] == expected
 
 
 def test_titles_of_rows_are_distinct() -> None:

@@ -100,11 +100,11 @@ def test_decoders(tmp_path: Path) -> None:
     ]
     path.write_bytes(build_batch(records))
     lines = run("dump", "--json", "--offsets-decoder", "--skip-record-metadata", str(path)).stdout.splitlines()
-    found = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
+    rows = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
     about = '{"type":"1","data":{"group":"g","topic":"t","partition":2}}'
     said = '{"version":"3","data":{"offset":17,"leaderEpoch":3,"metadata":"m","commitTimestamp":1700000000000}}'
-    assert found[:2] == [(about, said), (about, "<DELETE>")]
-    assert found[2] == ("Unknown record type 99 at offset 2, skipping.", None)
+    assert rows[:2] == [(about, said), (about, "<DELETE>")]
+    assert rows[2] == ("Unknown record type 99 at offset 2, skipping.", None)
     path.write_bytes(
         build_batch([(NOW_MS, None, write_metadata_record(TopicRecord(name="x", topic_id=bytes(16))), [])])
     )
@@ -118,10 +118,10 @@ def test_the_decoder_of_the_transaction_log(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020d}.log"
     path.write_bytes(build_batch([(NOW_MS, key, value, []), (NOW_MS, key, None, [])]))
     lines = run("dump", "--json", "--transaction-log-decoder", str(path)).stdout.splitlines()
-    found = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
+    rows = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
     about = '{"type":"0","data":{"transactionalId":"id"}}'
-    assert found[1] == (about, "<DELETE>")
-    assert (found[0][0], json.loads(found[0][1])) == (
+    assert rows[1] == (about, "<DELETE>")
+    assert (rows[0][0], json.loads(rows[0][1])) == (
         about,
         {
             "version": "0",
@@ -155,8 +155,8 @@ def test_the_exit_code_of_verify_says_if_there_are_findings(data: Path, tmp_path
     sound = run("verify", str(data))
     assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
     flip_byte(list_logs(data)[1], 80)
-    found = run("verify", str(data))
-    assert found.exit_code == 1 and "WRONG" in found.stdout and str(list_logs(data)[1]) in found.stdout
+    result = run("verify", str(data))
+    assert result.exit_code == 1 and "WRONG" in result.stdout and str(list_logs(data)[1]) in result.stdout
     (finding,) = [json.loads(line) for line in run("verify", "--json", str(data)).stdout.splitlines()]
     assert (finding["path"], finding["position"], finding["note"]) == (str(list_logs(data)[1]), 0, False)
     assert list(finding) == ["path", "what", "note", "position", "first_offset", "last_offset"]

@@ -18,7 +18,7 @@ from kafkacompat.cli.log_lines import (
 
 
 def format_line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
-    """Format one warning and return what stands behind the logger's name."""
+    """Format one warning and return the text after the logger's name."""
     trace = (type(exc_info), exc_info, exc_info.__traceback__) if exc_info else None
     record = logging.LogRecord("test", logging.WARNING, __file__, 1, message, args, trace)
     return LineFormatter().format(record).partition(" WARNING test: ")[2]
@@ -50,7 +50,7 @@ def test_a_traceback_keeps_its_lines() -> None:
 
 
 def raise_error(topic: str) -> Exception:
-    """What a defect leaves that a name of a client's leads to."""
+    """Return the exception of a defect to which a client's name leads."""
     try:
         try:
             raise ValueError(f"{topic} is strange")
@@ -63,10 +63,10 @@ def raise_error(topic: str) -> Exception:
 def test_an_exceptions_text_cannot_forge_a_line() -> None:
     forged = "\n2026-01-01 00:00:00,000 ERROR kafkacompat: forged"
     shown = format_line("failed", exc_info=raise_error(f"x{forged}\r\u2028{forged}")).splitlines()
-    assert [each for each in shown if each.startswith("2026")] == []
-    assert [each[:10] for each in shown if "forged" in each] == ["ValueError", "RuntimeErr"]
-    assert [each for each in shown if "ValueError" in each][-1].endswith(r"kafkacompat: forged is strange")
-    assert sum(each.startswith("  File ") for each in shown) == 2
+    assert [line for line in shown if line.startswith("2026")] == []
+    assert [line[:10] for line in shown if "forged" in line] == ["ValueError", "RuntimeErr"]
+    assert [line for line in shown if "ValueError" in line][-1].endswith(r"kafkacompat: forged is strange")
+    assert sum(line.startswith("  File ") for line in shown) == 2
     assert "The above exception was the direct cause of the following exception:" in shown
 
 
@@ -76,7 +76,7 @@ def test_an_exceptions_text_is_cut() -> None:
 
 
 def filter_message(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str = "t") -> str | None:
-    """Return the message if it is told."""
+    """Return the message if the filter passes it."""
     record = logging.LogRecord("test", level, __file__, 1, "topic %s cannot be read", (topic,), None)
     record.created = at_s
     return record.getMessage() if flood.filter(record) else None

@@ -53,12 +53,12 @@ def test_a_report_in_json(tmp_path: Path) -> None:
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert report["counts"]["transactions committed"] > 0
-    found = {each["check"]: each for each in report["checks"]}
-    assert found["lost"]["found"] == len(found["lost"]["first"]) > 0
-    assert (found["torn"]["first"], report["missing"]) == ([], [])
+    checks = {check["check"]: check for check in report["checks"]}
+    assert checks["lost"]["found"] == len(checks["lost"]["first"]) > 0
+    assert (checks["torn"]["first"], report["missing"]) == ([], [])
     operations = report["operations"]
     assert operations["tried"] == operations["acknowledged"] + operations["indeterminate"] > 0
-    assert report["faults"]["paused"] == 1 and report["findings"]["lost"] == found["lost"]["found"]
+    assert report["faults"]["paused"] == 1 and report["findings"]["lost"] == checks["lost"]["found"]
     assert all(report["longest_gaps_s"][clients] >= 0 for clients in ("writers", "readers", "groups"))
 
 

@@ -350,11 +350,11 @@ def test_a_silent_broker_is_given_up_and_found_again() -> None:
     assert isinstance(lost.problem, RequestTimedOutError)
     world.network.heal("here", "host-2")
     world.clock.advance(MAX_BACKOFF_S)
-    found = world.request()
+    answered = world.request()
     world.turn()
     broker.accepted[1].answer_next()
     world.turn()
-    assert found.response is not None
+    assert answered.response is not None
 
 
 # Addresses that change, and the end

@@ -26,7 +26,7 @@ MESSAGE = make_entry_writer(1, 0)(0, 1000, b"k", b"v")
 
 
 class World:
-    """Partition 0 of t with one large batch, behind it one of some bytes."""
+    """Partition 0 of t with one large batch and, after it, one of some bytes."""
 
     def __init__(self) -> None:
         self.node = Node()
@@ -52,8 +52,8 @@ class World:
     def converted(self, offset: int = 0, magic: int = 1) -> FileRegion:
         result = self.down(offset, magic=magic)
         self.node.work()
-        (found,) = list_regions(outcome(result) if isinstance(result, Deferred) else result)
-        return found
+        (region,) = list_regions(outcome(result) if isinstance(result, Deferred) else result)
+        return region
 
     def append(self, *records: NewRecord, codec: int = 0) -> None:
         self.partition.append(build_batch(records, codec=codec), self.node.now_ms)
@@ -68,12 +68,12 @@ def world() -> Iterator[World]:
 
 
 def list_regions(outcomes: list[Outcome]) -> list[FileRegion]:
-    found = []
-    for each in outcomes:
-        assert isinstance(each, ConvertedRecords)
-        assert isinstance(each.records, FileRegion)
-        found.append(each.records)
-    return found
+    regions = []
+    for converted in outcomes:
+        assert isinstance(converted, ConvertedRecords)
+        assert isinstance(converted.records, FileRegion)
+        regions.append(converted.records)
+    return regions
 
 
 def list_offsets(region: FileRegion) -> list[int]:
@@ -83,10 +83,10 @@ def list_offsets(region: FileRegion) -> list[int]:
 def test_a_little_is_converted_at_once(world: World) -> None:
     result = world.down(1)
     assert isinstance(result, list)
-    (found,) = result
-    assert isinstance(found, ConvertedRecords)
-    assert isinstance(found.records, bytes)
-    assert found.next_offset == 2
+    (converted,) = result
+    assert isinstance(converted, ConvertedRecords)
+    assert isinstance(converted.records, bytes)
+    assert converted.next_offset == 2
 
 
 def test_many_small_conversions_together_go_to_a_worker(world: World) -> None:
@@ -113,7 +113,7 @@ def test_cold_batches_are_converted_in_a_worker(world: World) -> None:
 
 
 def test_many_small_pieces_share_a_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An old client may ask for thousands of partitions, and there are not so many descriptors."""
+    """An old client may ask for thousands of partitions, and there are fewer descriptors than that."""
     for number in range(20):
         world.append((world.node.now_ms, b"%d" % number, b"v", []), codec=GZIP)
     before = world.node.files.open_handles
@@ -152,7 +152,7 @@ def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypa
     world.partition.append(build_batch([(world.node.now_ms, b"k", b"v", [])]), world.node.now_ms)
     world.converted(magic=1).release()
     assert len(world.workers.calls) == 3
-    # The one used least lately had to go, yet who has it may send it.
+    # The service dropped the conversion that was used least recently, yet its holder may still send it.
     assert len(list_offsets(first)) == 2
     first.release()
     world.converted(magic=0).release()
@@ -173,7 +173,7 @@ def test_one_answer_is_converted_for_a_limited_time(world: World, monkeypatch: p
         assert list_offsets(region) == [offset]
         region.release()
     assert put_off == ConvertedRecords(None, 5)
-    # ... and it is not taken for what there is.
+    # The empty result is not kept as the conversion of that offset.
     region = world.converted(5)
     assert list_offsets(region) == [5]
     region.release()
@@ -182,11 +182,11 @@ def test_one_answer_is_converted_for_a_limited_time(world: World, monkeypatch: p
 def test_two_requests_at_the_same_time_share_a_conversion(world: World) -> None:
     results = [world.down(0, 0), world.down()]
     world.node.work()
-    for each in results:
-        assert isinstance(each, Deferred)
-        for found in list_regions(outcome(each)):
-            assert list_offsets(found) == [0, 1]
-            found.release()
+    for result in results:
+        assert isinstance(result, Deferred)
+        for region in list_regions(outcome(result)):
+            assert list_offsets(region) == [0, 1]
+            region.release()
 
 
 def test_a_cancelled_conversion_leaves_no_open_files(world: World) -> None:
@@ -205,9 +205,9 @@ def test_a_failed_conversion_is_not_kept(world: World) -> None:
         result = world.down(2)
         assert isinstance(result, Deferred)
         world.node.work()
-        (found,) = outcome(result)
-        assert isinstance(found, KafkaError)
-        assert found.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        (problem,) = outcome(result)
+        assert isinstance(problem, KafkaError)
+        assert problem.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert len(world.workers.calls) == 2
 
 

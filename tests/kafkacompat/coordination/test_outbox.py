@@ -12,8 +12,8 @@ def test_answers_wait_for_the_outermost_operation() -> None:
     outbox = Outbox()
     events: list[object] = []
     waiting: list[Deferred[int]] = [Deferred(), Deferred()]
-    for each in waiting:
-        each.addCallback(events.append)
+    for answer in waiting:
+        answer.addCallback(events.append)
 
     def inner() -> None:
         outbox.answer(waiting[1], 1)

@@ -29,14 +29,14 @@ def make_topic(name: str, partitions: int = 4) -> TopicImage:
 def build_coordinators(replicas: RecordingEvents, store: MemoryStore | None = None) -> Coordinators:
     anything: Any = None
     partitions: Any = replicas
-    config, found = BrokerConfig({"node.id": "1"}), store or MemoryStore()
+    config, store = BrokerConfig({"node.id": "1"}), store or MemoryStore()
     return Coordinators(
         TurningClock(),
         config,
         partitions,
         anything,
         anything,
-        found,
+        store,
         random.Random(1),
         readable_by_old_kafka=False,
     )
@@ -135,7 +135,7 @@ def test_with_the_offsets_topic_its_groups_go() -> None:
     events.delete_partitions(make_topic(OFFSETS_TOPIC))
     assert take_response(joining).generation_id == 2
     assert world.heartbeat(member_id, 2) is ErrorCode.NOT_COORDINATOR
-    assert replicas.told == [("open", OFFSETS_TOPIC), ("delete", OFFSETS_TOPIC)]
+    assert replicas.notifications == [("open", OFFSETS_TOPIC), ("delete", OFFSETS_TOPIC)]
 
 
 def test_with_any_other_topic_its_offsets_go() -> None:
@@ -146,10 +146,10 @@ def test_with_any_other_topic_its_offsets_go() -> None:
     events.delete_partitions(make_topic("t"))
     world.turn(3)
     assert world.committed() == -1
-    assert replicas.told[1:] == [("open", "t"), ("delete", "t")]
+    assert replicas.notifications[1:] == [("open", "t"), ("delete", "t")]
 
 
 def test_configurations_are_passed_on() -> None:
     _, replicas, events = a_world()
     events.configs_changed(make_topic("t"))
-    assert replicas.told == [("configure", "t")]
+    assert replicas.notifications == [("configure", "t")]

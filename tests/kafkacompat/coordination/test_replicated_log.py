@@ -252,8 +252,8 @@ def test_a_marker_invalidates_an_earlier_guard() -> None:
     guard = ask_for_guard(world)
     outcome(world.log.append(0, in_transaction(world), guard))
     end_transaction(world)
-    for each in (guard, NOBODY_VOUCHES):
-        assert refusal(world.log.append(0, in_transaction(world), each)) == ErrorCode.INVALID_TXN_STATE
+    for candidate in (guard, NOBODY_VOUCHES):
+        assert refusal(world.log.append(0, in_transaction(world), candidate)) == ErrorCode.INVALID_TXN_STATE
     outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
 
 

@@ -95,12 +95,12 @@ class History:
         group, partition = place
         if self.rng.random() < 0.5:
             self.world.coordinator.delete(group)
-            places = [(group, each) for each in PARTITIONS]
+            places = [(group, index) for index in PARTITIONS]
         else:
             self.world.coordinator.delete_offsets(group, [("t", partition)])
             places = [place]
-        for each in places if not is_refused else ():
-            self.model.delete(each)
+        for target in places if not is_refused else ():
+            self.model.delete(target)
         self.settle()
 
     def reload(self) -> None:
@@ -136,8 +136,8 @@ class History:
         self.settle()
         for group in GROUPS:
             for partition in PARTITIONS:
-                found = (
+                state = (
                     self.world.committed(group=group, partition=partition),
                     self.world.is_unstable(group=group, partition=partition),
                 )
-                assert found == self.model.seen((group, partition)), (group, partition)
+                assert state == self.model.seen((group, partition)), (group, partition)

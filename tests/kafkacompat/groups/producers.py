@@ -61,10 +61,10 @@ class ProducerWorld(World):
         topic_id: bytes = TOPIC_ID,
         metadata: str | None = "",
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
-        one = OffsetToCommit(topic, topic_id, partition, offset, 0, metadata)
+        offset_to_commit = OffsetToCommit(topic, topic_id, partition, offset, 0, metadata)
         producer = LogProducer(producer_id, 0, NOT_VERIFIED)
         identity = SenderIdentity(member_id, instance, generation)
-        return self.coordinator.commit_in_transaction(group, identity, producer, [one])
+        return self.coordinator.commit_in_transaction(group, identity, producer, [offset_to_commit])
 
     def end(self, producer_id: int = PRODUCER, *, is_commit: bool = True, group: str = GROUP) -> Deferred[ErrorCode]:
         """Write a marker to the group's partition."""
@@ -81,7 +81,7 @@ class ProducerWorld(World):
 
     def open_transactions(self) -> int:
         """The number of open transactions with offsets, in all partitions."""
-        return sum(len(each) for each in self.coordinator._registry.transactions.values())
+        return sum(len(transactions) for transactions in self.coordinator._registry.transactions.values())
 
     def again(self, **settings: Any) -> ProducerWorld:
         """Another coordinator on the same log, with everything loaded."""

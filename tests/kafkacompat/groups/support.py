@@ -167,8 +167,8 @@ class World:
             protocol_type=protocol_type,
             protocol_name=protocol_name,
             assignments=[
-                SyncGroupRequestAssignment(member_id=each, assignment=assignment)
-                for each, assignment in (assignments or {}).items()
+                SyncGroupRequestAssignment(member_id=assignee, assignment=assignment)
+                for assignee, assignment in (assignments or {}).items()
             ],
         )
         return self.coordinator.sync(request)
@@ -179,7 +179,7 @@ class World:
         return self.coordinator.heartbeat(group, SenderIdentity(member_id, instance, generation))
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
-        answer = self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
+        answer = self.coordinator.leave(group, [MemberIdentity(member_id=member_id) for member_id in member_ids])
         return answer if isinstance(answer, ErrorCode) else take_response(answer)
 
     def commit(
@@ -195,15 +195,17 @@ class World:
         metadata: str | None = "",
         retention_ms: int = -1,
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
-        one = OffsetToCommit(topic, TOPIC_ID, partition, offset, 0, metadata)
-        return self.coordinator.commit(group, SenderIdentity(member_id, instance, generation), [one], retention_ms)
+        offset_to_commit = OffsetToCommit(topic, TOPIC_ID, partition, offset, 0, metadata)
+        return self.coordinator.commit(
+            group, SenderIdentity(member_id, instance, generation), [offset_to_commit], retention_ms
+        )
 
     def committed(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> int:
         """Return the offset that OffsetFetch returns now; -1 for none."""
         fetched: FetchedOffsets = take_response(self.coordinator.fetch_offsets(group))
         assert fetched.error_code is ErrorCode.NONE
-        found = fetched.offsets.get(topic, partition)
-        return found.offset if found is not None else -1
+        committed = fetched.offsets.get(topic, partition)
+        return committed.offset if committed is not None else -1
 
     # Scenarios
 

@@ -66,9 +66,9 @@ def test_a_deleted_group_is_gone_with_its_offsets_here_and_in_the_log() -> None:
     world.commit(member_id=members[0], generation=1)
     world.leave(*members)
     assert take_response(world.coordinator.delete(GROUP)) is NONE
-    for each in (world, world.restarted()):
-        assert list_groups(each) == []
-        assert each.committed() == -1
+    for process in (world, world.restarted()):
+        assert list_groups(process) == []
+        assert process.committed() == -1
     assert take_response(world.coordinator.delete(GROUP)) is ErrorCode.GROUP_ID_NOT_FOUND
 
 

@@ -69,7 +69,7 @@ def test_a_commit_outside_of_a_group_makes_a_simple_group() -> None:
     world.commit()
     groups = world.coordinator.list()
     assert isinstance(groups, list)
-    assert [(each.group_id, each.protocol_type, each.group_state) for each in groups] == [(GROUP, "", "Empty")]
+    assert [(group.group_id, group.protocol_type, group.group_state) for group in groups] == [(GROUP, "", "Empty")]
 
 
 def test_a_refused_commit_makes_no_group() -> None:

@@ -129,9 +129,9 @@ class CountedLog(FakeCoordinatorLog):
                 self.store(partition, make_batch(*[make_commit(1)] * RECORDS_A_TURN))
 
     def read(self, partition: int) -> Iterator[bytes]:
-        for each in super().read(partition):
+        for batch in super().read(partition):
             self.batches_read += 1
-            yield each
+            yield batch
 
 
 def test_only_one_partition_has_its_turn_at_a_time() -> None:

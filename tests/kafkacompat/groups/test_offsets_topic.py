@@ -70,10 +70,10 @@ def test_concurrent_requests_share_the_creation(monkeypatch: pytest.MonkeyPatch)
     world.count(monkeypatch)
     world.events.hold = True
     waiting = [world.topic.ensure_exists() for _ in range(3)]
-    assert not any(has_fired(each) for each in waiting)
+    assert not any(has_fired(request) for request in waiting)
     assert world.asked == 1
     world.events.waiting[0].callback(None)
-    assert [outcome(each) for each in waiting] == [None] * 3
+    assert [outcome(request) for request in waiting] == [None] * 3
 
 
 def test_a_failed_creation_fails_all_waiters_and_is_retried() -> None:
@@ -86,7 +86,7 @@ def test_a_failed_creation_fails_all_waiters_and_is_retried() -> None:
     world.store.failing = True
     world.events.waiting[0].callback(None)
     outcome(held)
-    assert [refusal(each) for each in waiting] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+    assert [refusal(request) for request in waiting] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
     world.store.failing = world.events.hold = False
     outcome(world.topic.ensure_exists())
     assert OFFSETS_TOPIC in world.metadata.image.topics

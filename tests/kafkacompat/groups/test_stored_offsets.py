@@ -31,9 +31,9 @@ class World:
         return set(codes)
 
     def fetch(self, group: str = "g", topic: str = "t", count: int = 3) -> list[int]:
-        found = outcome(self.offsets.fetch(group, [(topic, index) for index in range(count)]))
-        assert not isinstance(found, ErrorCode)
-        return [found.get((topic, index), -1) for index in range(count)]
+        offsets = outcome(self.offsets.fetch(group, [(topic, index) for index in range(count)]))
+        assert not isinstance(offsets, ErrorCode)
+        return [offsets.get((topic, index), -1) for index in range(count)]
 
 
 @pytest.fixture

@@ -98,10 +98,10 @@ def test_the_last_of_a_transaction_counts_and_each_transaction_is_its_own() -> N
     for offset, producer_id, partition in [(1, PRODUCER, 0), (2, PRODUCER, 0), (3, OTHER, 1), (4, PRODUCER, 1)]:
         take_response(world.commit_in_transaction(offset, producer_id, partition=partition))
     take_response(world.end(PRODUCER))
-    assert [world.committed(partition=each) for each in (0, 1)] == [2, 4]
-    assert [world.is_unstable(partition=each) for each in (0, 1)] == [False, True]
+    assert [world.committed(partition=index) for index in (0, 1)] == [2, 4]
+    assert [world.is_unstable(partition=index) for index in (0, 1)] == [False, True]
     take_response(world.end(OTHER))
-    assert [world.committed(partition=each) for each in (0, 1)] == [2, 4], "3 was written before 4"
+    assert [world.committed(partition=index) for index in (0, 1)] == [2, 4], "3 was written before 4"
     assert not world.is_unstable(partition=1)
 
 
@@ -140,11 +140,11 @@ def test_groups_of_other_partitions_wait_for_markers_of_their_own() -> None:
 def test_a_group_comes_to_be_with_its_first_offset_that_waits() -> None:
     world = ProducerWorld()
     take_response(world.commit_in_transaction())
-    for each in (world, world.again()):
-        groups = each.coordinator.list()
+    for process in (world, world.again()):
+        groups = process.coordinator.list()
         assert isinstance(groups, list)
         assert [(group.group_id, group.group_state) for group in groups] == [(GROUP, "Empty")]
-        take_response(each.end(is_commit=False))
+        take_response(process.end(is_commit=False))
 
 
 def test_nothing_is_left_of_transactions_that_ended() -> None:
@@ -244,14 +244,14 @@ def test_transactions_that_were_open_are_open_after_a_restart() -> None:
     take_response(world.commit_in_transaction(2))
     take_response(world.commit_in_transaction(3, OTHER, partition=1))
     again = world.again()
-    assert [again.committed(partition=each) for each in (0, 1)] == [1, -1]
-    assert [again.is_unstable(partition=each) for each in (0, 1)] == [True, True]
+    assert [again.committed(partition=index) for index in (0, 1)] == [1, -1]
+    assert [again.is_unstable(partition=index) for index in (0, 1)] == [True, True]
     take_response(again.end(PRODUCER))
     take_response(again.end(OTHER, is_commit=False))
-    for each in (again, again.again()):
-        assert [each.committed(partition=index) for index in (0, 1)] == [2, -1]
-        assert not each.is_unstable()
-        assert each.open_transactions() == 0
+    for process in (again, again.again()):
+        assert [process.committed(partition=index) for index in (0, 1)] == [2, -1]
+        assert not process.is_unstable()
+        assert process.open_transactions() == 0
 
 
 def test_a_partition_that_is_not_loaded_takes_no_markers() -> None:
@@ -303,8 +303,8 @@ def test_a_deleted_group_drops_its_pending_offsets() -> None:
     assert take_response(world.coordinator.delete(GROUP)) is NONE
     assert world.coordinator.list() == []
     take_response(world.end())
-    for each in (world, world.again()):
-        assert [each.committed(partition=index) for index in (0, 1)] == [-1, -1]
+    for process in (world, world.again()):
+        assert [process.committed(partition=index) for index in (0, 1)] == [-1, -1]
 
 
 def test_a_group_that_could_not_be_deleted_still_waits() -> None:
@@ -327,8 +327,8 @@ def test_a_new_group_of_the_name_has_nothing_of_the_one_that_was_deleted() -> No
     take_response(world.coordinator.delete(GROUP))
     take_response(world.commit_in_transaction(3, partition=1))
     take_response(world.end())
-    for each in (world, world.again()):
-        assert [each.committed(partition=index) for index in (0, 1)] == [-1, 3]
+    for process in (world, world.again()):
+        assert [process.committed(partition=index) for index in (0, 1)] == [-1, 3]
 
 
 def test_a_deleted_offset_drops_pending_offsets_of_its_partition() -> None:
@@ -339,8 +339,8 @@ def test_a_deleted_offset_drops_pending_offsets_of_its_partition() -> None:
     assert codes == [NONE, NONE]
     assert [world.is_unstable(partition=index) for index in (0, 1)] == [False, True]
     take_response(world.end())
-    for each in (world, world.again()):
-        assert [each.committed(partition=index) for index in (0, 1)] == [-1, 3]
+    for process in (world, world.again()):
+        assert [process.committed(partition=index) for index in (0, 1)] == [-1, 3]
 
 
 def test_a_deleted_topic_takes_its_offsets_that_wait_with_it() -> None:
@@ -351,8 +351,8 @@ def test_a_deleted_topic_takes_its_offsets_that_wait_with_it() -> None:
     world.coordinator.on_topics_deleted({"t": TOPIC_ID, "again": b"a" * 16})
     world.turn()
     take_response(world.end())
-    for each in (world, world.again()):
-        assert [each.committed(topic=name) for name in ("t", "other", "again")] == [-1, 3, 4]
+    for process in (world, world.again()):
+        assert [process.committed(topic=name) for name in ("t", "other", "again")] == [-1, 3, 4]
 
 
 # Retention

@@ -67,7 +67,7 @@ class Spoiling:
 
 
 def is_last(client: str) -> bool:
-    """Whether it is one of those that read everything in the end."""
+    """Return whether a client is one of the last readers, which read everything in the end."""
     return client.startswith("last-")
 
 
@@ -107,7 +107,7 @@ def lose_what_was_not_committed(spoiling: Spoiling) -> None:
 
 def hide_from_read_committed(spoiling: Spoiling) -> None:
     records = [records for of, records in spoiling.history.final.items() if of[0] == READ_UNCOMMITTED]
-    plain = [text for each in records for text in each.values() if spoiling.history.values[text].transaction is None]
+    plain = [text for texts in records for text in texts.values() if spoiling.history.values[text].transaction is None]
     hidden = spoiling.history.values[spoiling.pick(plain)]
     spoiling.events = [
         event
@@ -168,15 +168,15 @@ def show_another(spoiling: Spoiling) -> None:
 
 def acknowledge_elsewhere(spoiling: Spoiling) -> None:
     place = spoiling.pick([run for run in spoiling.history.runs if len(run.records) > 1]).place
-    told = [
+    acknowledgements = [
         event
         for event in spoiling.events
         if isinstance(event, Acknowledged)
         and event.offset > 0
         and spoiling.history.values[value_text(event.client, event.number)].place == place
     ]
-    first = spoiling.pick(told)
-    second = spoiling.pick([event for event in told if event is not first])
+    first = spoiling.pick(acknowledgements)
+    second = spoiling.pick([event for event in acknowledgements if event is not first])
     spoiling.replace(first, first._replace(offset=second.offset))
 
 
@@ -209,7 +209,7 @@ def let_the_fenced_write(spoiling: Spoiling) -> None:
             if values[text].transaction is not None:
                 producer = place, split_client_name(values[text].client)[0]
                 by_producer.setdefault(producer, {}).setdefault(values[text].client, text)
-    first, second, *_ = spoiling.pick([list(each.values()) for each in by_producer.values() if len(each) > 1])
+    first, second, *_ = spoiling.pick([list(texts.values()) for texts in by_producer.values() if len(texts) > 1])
     spoiling.events = [
         event._replace(offset=-1) if isinstance(event, Acknowledged) else event for event in spoiling.events
     ]
@@ -305,7 +305,11 @@ def show_too_early(spoiling: Spoiling) -> None:
 
 
 def tear(spoiling: Spoiling) -> None:
-    large = [each for each in spoiling.history.transactions.values() if each.may_be_committed and len(each.values) > 1]
+    large = [
+        transaction
+        for transaction in spoiling.history.transactions.values()
+        if transaction.may_be_committed and len(transaction.values) > 1
+    ]
     torn = spoiling.pick(spoiling.pick(large).values)
     spoiling.reread(lambda read, _, text: None if text == torn and read.isolation == READ_COMMITTED else text)
 

@@ -122,12 +122,12 @@ class Sending:
                 offset = len(log) - 1 if fate > 0.15 else -1
                 world.note(Acknowledged(world.now(), self.name, number, offset))
 
-    def end(self, commit: bool, told: bool) -> None:
+    def end(self, commit: bool, is_answered: bool) -> None:
         """End the transaction."""
         world = self.world
         world.note(End(world.now(), self.name, self.transaction, commit))
         world.end(self.key, commit)
-        if told:
+        if is_answered:
             world.note(Ended(world.now(), self.name, self.transaction, commit))
         self.open.clear()
         self.transaction += 1
@@ -195,7 +195,7 @@ def transact(sending: Sending) -> None:
     if step < 0.7 or not sending.open:
         sending.send(random.choice(PLACES), True)
     elif step < 0.95:
-        sending.end(commit=random.random() < 0.7, told=random.random() < 0.9)
+        sending.end(commit=random.random() < 0.7, is_answered=random.random() < 0.9)
     else:
         sending.anew()
 
@@ -212,7 +212,7 @@ def copy(consuming: Consuming, sending: Sending) -> None:
     commit = world.random.random() < 0.8
     if commit:
         world.offsets[COPIERS, consuming.place] = offset
-    sending.end(commit, told=world.random.random() < 0.9)
+    sending.end(commit, is_answered=world.random.random() < 0.9)
     if not commit:
         consuming.position()
 

@@ -32,22 +32,22 @@ from tests.kafkacompat.history.simulation import sound_history
 SEEDS = st.integers(0, 2**32)
 
 
-def found(events: list[Event]) -> dict[str, list[str]]:
-    """What is found, by the names of the checks."""
+def list_findings(events: list[Event]) -> dict[str, list[str]]:
+    """Return the first findings by the names of the checks."""
     return {verdict.check.name: verdict.first for verdict in judge_history(events)[1] if verdict.finding_count}
 
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_nothing_is_found_in_what_is_sound(seed: int) -> None:
-    assert found(sound_history(seed)) == {}
+    assert list_findings(sound_history(seed)) == {}
 
 
 def test_sound_histories_have_something_of_everything() -> None:
     total: dict[str, int] = {}
     for seed in range(5):
-        for what, count in count_events(judge_history(sound_history(seed))[0]).items():
-            total[what] = total.get(what, 0) + count
+        for name, count in count_events(judge_history(sound_history(seed))[0]).items():
+            total[name] = total.get(name, 0) + count
     assert all(count > 10 for count in total.values()), total
 
 
@@ -64,7 +64,7 @@ def test_what_is_planted_is_found(name: str, spoil: Callable[[Spoiling], None], 
         spoil(spoiling)
     except NothingToSpoilError:
         assume(False)
-    assert name in found(spoiling.events)
+    assert name in list_findings(spoiling.events)
 
 
 def test_all_findings_are_counted_and_the_first_are_told() -> None:

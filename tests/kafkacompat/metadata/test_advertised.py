@@ -1,4 +1,4 @@
-"""Which address a client is told."""
+"""The address that a client receives for a broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class End(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("endpoints", "end", "told"),
+    ("endpoints", "end", "address"),
     [
         ({}, End("PLAINTEXT", "10.0.0.5", 9092), ("10.0.0.5", 9092)),
         ({}, End("PLAINTEXT", "::ffff:10.0.0.5", 9092), ("10.0.0.5", 9092)),
@@ -27,5 +27,5 @@ class End(NamedTuple):
         ({"OUTSIDE": ("kafka", 19092)}, End("INSIDE", "10.0.0.5", 9093), ("10.0.0.5", 9093)),
     ],
 )
-def test_address(endpoints: dict[str, tuple[str, int]], end: End, told: tuple[str, int]) -> None:
-    assert find_advertised_address(BrokerImage(1, None, endpoints), end) == told
+def test_address(endpoints: dict[str, tuple[str, int]], end: End, address: tuple[str, int]) -> None:
+    assert find_advertised_address(BrokerImage(1, None, endpoints), end) == address

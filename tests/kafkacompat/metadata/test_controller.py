@@ -1,4 +1,4 @@
-"""The controller: committed first, then told to the replicas, then published."""
+"""The controller commits a change first, then notifies the replicas, then publishes the change."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_topic_is_published_once_its_partitions_take_writes() -> None:
     node.events.hold = True
     creating = node.controller.create_topics([NewTopic("t", 2, 1)])
     assert "/brokers/topics/t" in node.store.entries
-    assert node.events.told == [("open", "t")]
+    assert node.events.notifications == [("open", "t")]
     assert not has_fired(creating) and node.holder.image.topics == {}
     node.events.waiting.pop().callback(None)
     (topic,) = outcome(creating)
@@ -108,7 +108,7 @@ def test_a_request_for_too_much_fails_as_a_whole() -> None:
 def test_validate_only_changes_nothing() -> None:
     node = Node()
     node.create("t")
-    entries, told = dict(node.store.entries), list(node.events.told)
+    entries, notifications = dict(node.store.entries), list(node.events.notifications)
     (topic,) = outcome(node.controller.create_topics([NewTopic("v", 3, 1)], validate_only=True))
     assert isinstance(topic, TopicImage) and len(topic.partitions) == 3
     assert outcome(node.controller.create_partitions([NewPartitions("t", 9)], validate_only=True)) == [None]
@@ -116,7 +116,7 @@ def test_validate_only_changes_nothing() -> None:
     change = ResourceChange(ResourceType.TOPIC, "t", [operation])
     assert outcome(node.controller.alter_configs([change], validate_only=True)) == [None]
     assert node.store.entries == entries
-    assert node.events.told == told
+    assert node.events.notifications == notifications
     assert list(node.holder.image.topics) == ["t"] and node.holder.image.configs == {}
 
 
@@ -125,7 +125,7 @@ def test_a_deleted_topic_is_gone_before_its_files_go() -> None:
     topic = node.create("t", retention_ms="5")
     node.events.hold = True
     deleting = node.controller.delete_topics([topic.topic_id])
-    assert node.events.told[-1] == ("delete", "t")
+    assert node.events.notifications[-1] == ("delete", "t")
     assert node.holder.image.topics == {} and node.holder.image.topics_by_id == {}
     assert not has_fired(deleting)
     node.events.waiting.pop().callback(None)
@@ -146,9 +146,9 @@ def test_making_a_topic_again_waits_for_the_old_ones_files() -> None:
     node.events.hold = True
     node.controller.delete_topics([topic.topic_id])
     node.controller.create_topics([NewTopic("t", 1, 1)])
-    assert node.events.told == [("open", "t"), ("delete", "t")]
+    assert node.events.notifications == [("open", "t"), ("delete", "t")]
     node.events.waiting.pop().callback(None)
-    assert node.events.told[-1] == ("open", "t")
+    assert node.events.notifications[-1] == ("open", "t")
 
 
 def test_deleting_an_absent_topic_is_refused() -> None:
@@ -178,9 +178,9 @@ def test_a_changed_topic_config_reaches_its_logs() -> None:
     node = Node()
     node.create("t")
     node.create("u")
-    told = len(node.events.told)
+    count = len(node.events.notifications)
     assert node.configure(ResourceType.TOPIC, "t", "retention.ms", "5") is None
-    assert node.events.told[told:] == [("configure", "t")]
+    assert node.events.notifications[count:] == [("configure", "t")]
     assert node.effective.log_config_of("t").retention_ms == 5
     assert node.holder.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "5"}
 
@@ -189,9 +189,9 @@ def test_a_changed_broker_config_reaches_every_log() -> None:
     node = Node()
     node.create("t")
     node.create("u", retention_ms="7")
-    told = len(node.events.told)
+    count = len(node.events.notifications)
     assert node.configure(ResourceType.BROKER, "", "log.retention.ms", "5") is None
-    assert node.events.told[told:] == [("configure", "t"), ("configure", "u")]
+    assert node.events.notifications[count:] == [("configure", "t"), ("configure", "u")]
     assert node.effective.config.int("log.retention.ms") == 5
     assert [node.effective.log_config_of(name).retention_ms for name in ("t", "u")] == [5, 7]
 
@@ -199,9 +199,9 @@ def test_a_changed_broker_config_reaches_every_log() -> None:
 def test_a_groups_config_is_kept_and_reaches_no_log() -> None:
     node = Node()
     node.create("t")
-    told = len(node.events.told)
+    count = len(node.events.notifications)
     assert node.configure(ResourceType.GROUP, "g", "consumer.session.timeout.ms", "50000") is None
-    assert node.events.told[told:] == []
+    assert node.events.notifications[count:] == []
     assert Node(node.store).holder.image.config(ResourceType.GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
 
 
@@ -213,8 +213,10 @@ def test_after_a_restart_everything_is_there_under_new_leader_epochs() -> None:
     assert again.cluster_id == node.cluster_id
     restarted = again.holder.image.topics["t"]
     assert restarted.topic_id == topic.topic_id
-    assert [(each.leader, each.leader_epoch, each.partition_epoch) for each in restarted.partitions] == [(1, 1, 1)] * 2
-    assert again.events.told == [("open", "t")]
+    assert [
+        (partition.leader, partition.leader_epoch, partition.partition_epoch) for partition in restarted.partitions
+    ] == [(1, 1, 1)] * 2
+    assert again.events.notifications == [("open", "t")]
     config = again.effective.log_config_of("t")
     assert (config.retention_ms, config.segment_ms) == (5, 6)
     assert Node(node.store).holder.image.topics["t"].partitions[0].leader_epoch == 2
@@ -225,7 +227,7 @@ def test_a_leader_epoch_begins_on_demand_for_one_partition() -> None:
     node.create("t", 2)
     elected = outcome(node.controller.begin_leader_epoch("t", 1))
     assert (elected.leader, elected.leader_epoch, elected.partition_epoch) == (1, 1, 1)
-    assert [each.leader_epoch for each in node.holder.image.topics["t"].partitions] == [0, 1]
+    assert [partition.leader_epoch for partition in node.holder.image.topics["t"].partitions] == [0, 1]
     with pytest.raises(KafkaError, match="there is no partition t-2"):
         outcome(node.controller.begin_leader_epoch("t", 2))
 
@@ -251,7 +253,7 @@ def test_a_partition_that_cannot_be_opened_has_no_leader() -> None:
     node.events.broken = {"t", "u"}
     node.create("u")
     assert outcome(node.controller.create_partitions([NewPartitions("t", 3)])) == [None]
-    assert [each.leader for each in node.holder.image.topics["t"].partitions] == [1, 1, NO_LEADER]
+    assert [partition.leader for partition in node.holder.image.topics["t"].partitions] == [1, 1, NO_LEADER]
     assert node.holder.image.topics["u"].partitions[0].leader == NO_LEADER
     node.events.broken = set()
     node.create("v")
@@ -291,8 +293,8 @@ def test_changes_are_made_one_after_the_other() -> None:
     waiting: list[Deferred[list[TopicImage | KafkaError]]] = [
         node.controller.create_topics([NewTopic(name, 1, 1)]) for name in ("a", "b")
     ]
-    assert node.events.told == [("open", "a")]
+    assert node.events.notifications == [("open", "a")]
     node.events.waiting.pop().callback(None)
-    assert has_fired(waiting[0]) and node.events.told == [("open", "a"), ("open", "b")]
+    assert has_fired(waiting[0]) and node.events.notifications == [("open", "a"), ("open", "b")]
     node.events.waiting.pop().callback(None)
     assert has_fired(waiting[1])

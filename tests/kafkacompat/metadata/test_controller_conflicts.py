@@ -24,7 +24,7 @@ def test_a_conflicting_change_is_planned_again_on_the_stored_state() -> None:
     results = outcome(node.controller.create_topics([NewTopic("t", 1, 1), NewTopic("u", 1, 1)]))
     assert isinstance(results[0], KafkaError) and results[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
     assert node.holder.image.topics["t"].topic_id == theirs.topic_id
-    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
+    assert sorted(node.events.notifications) == [("open", "t"), ("open", "u")]
 
 
 def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
@@ -41,7 +41,7 @@ def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
 
     node.store.before_write = interfere
     assert outcome(node.controller.create_partitions([NewPartitions("t", 4)])) == [None]
-    assert node.events.told == [("open", "t"), ("delete", "t"), ("open", "t")]
+    assert node.events.notifications == [("open", "t"), ("delete", "t"), ("open", "t")]
     assert len(node.holder.image.topics["t"].partitions) == 4
 
 
@@ -63,7 +63,7 @@ def test_a_failing_store_changes_nothing_and_is_asked_again() -> None:
     node = Node()
     node.store.failing = True
     assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.KAFKA_STORAGE_ERROR
-    assert node.events.told == [] and node.holder.image.topics == {}
+    assert node.events.notifications == [] and node.holder.image.topics == {}
     node.store.failing = False
     node.create("t")
 
@@ -75,4 +75,4 @@ def test_a_change_whose_answer_was_lost_is_found_at_the_next_one() -> None:
     node.store.lose_answers = False
     node.create("u")
     assert sorted(node.holder.image.topics) == ["t", "u"]
-    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
+    assert sorted(node.events.notifications) == [("open", "t"), ("open", "u")]

@@ -123,7 +123,7 @@ def test_the_metadata_of_kafkas_controllers_wins() -> None:
     ]
     image, inheritance = inherit_metadata(folders, cluster)
     assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {"t": 2, "empty": 1}
-    assert [each.leader_epoch for each in image.topics["t"].partitions] == [9, 7]
+    assert [partition.leader_epoch for partition in image.topics["t"].partitions] == [9, 7]
     assert image.configs == {(TOPIC, "t"): {"retention.ms": "5"}}
     assert list_unconfigured_topics(image) == []
     assert [warning.partition(":")[0] for warning in inheritance.warnings] == [

@@ -32,11 +32,11 @@ def test_a_change_takes_effect_on_the_topics_of_the_instance_only() -> None:
     node = start()
     for topic in ("shop.orders", "legacy", "shopping", "other.orders"):
         node.create(topic)
-    node.events.told.clear()
+    node.events.notifications.clear()
     assert (
         node.configure(ResourceType.INSTANCE, "shop", DEFAULTS, "retention.ms=5,cleanup.policy=compact,delete") is None
     )
-    assert sorted(node.events.told) == [("configure", "legacy"), ("configure", "shop.orders")]
+    assert sorted(node.events.notifications) == [("configure", "legacy"), ("configure", "shop.orders")]
     for topic in ("shop.orders", "legacy"):
         config = node.effective.log_config_of(topic)
         assert (config.retention_ms, config.cleanup_policy) == (5, frozenset({"compact", "delete"}))
@@ -47,9 +47,9 @@ def test_a_change_takes_effect_on_the_topics_of_the_instance_only() -> None:
 def test_another_property_of_the_instance_reconfigures_nothing() -> None:
     node = start()
     node.create("shop.orders")
-    node.events.told.clear()
+    node.events.notifications.clear()
     assert node.configure(ResourceType.INSTANCE, "shop", "limit.topics", "9") is None
-    assert node.events.told == []
+    assert node.events.notifications == []
 
 
 def test_the_configs_of_a_topic_win() -> None:

@@ -176,7 +176,9 @@ def test_producer_ids_only_grow() -> None:
 
 
 def test_a_transaction_counts_when_it_ends_and_not_when_it_is_aborted() -> None:
-    begin, one, two = BeginTransactionRecord(), make_config("a", "1"), make_config("b", "2")
-    assert make_cluster(begin, one).configs == {}
-    assert make_cluster(begin, one, AbortTransactionRecord(), two).configs == {(ResourceType.TOPIC, "t"): {"b": "2"}}
-    assert make_cluster(begin, one, EndTransactionRecord()).configs == {(ResourceType.TOPIC, "t"): {"a": "1"}}
+    begin, first, second = BeginTransactionRecord(), make_config("a", "1"), make_config("b", "2")
+    assert make_cluster(begin, first).configs == {}
+    assert make_cluster(begin, first, AbortTransactionRecord(), second).configs == {
+        (ResourceType.TOPIC, "t"): {"b": "2"}
+    }
+    assert make_cluster(begin, first, EndTransactionRecord()).configs == {(ResourceType.TOPIC, "t"): {"a": "1"}}

@@ -219,7 +219,7 @@ def test_a_broker_with_only_cordoned_directories_gets_assigned_replicas_only() -
     config = CONFIG.with_changes({}, {"cordoned.log.dirs": "*"})
     changes, on = TopicPlanner(config, Random(1)), make_draft(1, 2)
     placed = changes.create_topic(on, NewTopic("placed", 3, 1))
-    assert {each.replicas for each in placed.partitions} == {(2,)}
+    assert {partition.replicas for partition in placed.partitions} == {(2,)}
     with pytest.raises(KafkaError) as problem:
         changes.create_topic(on, NewTopic("more", 1, 2))
     assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR

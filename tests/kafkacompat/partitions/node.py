@@ -56,12 +56,14 @@ class Node:
             Directory(self._take(path), disk, self.clock, syncs_always=syncs_always, reserve_bytes=reserve_bytes)
             for path, disk in zip(paths or ("/a",), self.disks, strict=True)
         ]
-        found = Directories(self.directories)
+        directories = Directories(self.directories)
         for directory in self.directories:
             for stored in directory.storage.list_partitions():
-                found.note_partition((stored.topic, stored.partition), directory)
-        self.moves = PartitionMoves(found, self.clock)
-        self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock, self.moves)
+                directories.note_partition((stored.topic, stored.partition), directory)
+        self.moves = PartitionMoves(directories, self.clock)
+        self.replicas = ReplicaManager(
+            directories, lambda name: self.configs.get(name, self.config), self.clock, self.moves
+        )
 
     def _take(self, path: str) -> LogDirectory:
         return LogDirectory.open(self.files, path, node_id=1, cluster_id="C", new_directory_id=b"d" * 16)
@@ -114,7 +116,7 @@ class Node:
 
     def next_process(self) -> Node:
         """The next process over the same files; no topic is open."""
-        paths = [each.storage.path for each in self.directories]
+        paths = [directory.storage.path for directory in self.directories]
         always = self.directories[0].commit.always
         return Node(*paths, files=self.files, config=self.config, syncs_always=always)
 
@@ -139,12 +141,12 @@ class Node:
 
 
 def code_of(replicas: ReplicaManager, name: str | bytes, index: int) -> ErrorCode:
-    """Why a partition is not found."""
+    """Return the code of the error when a partition is not found."""
     with pytest.raises(KafkaError) as caught:
         replicas.find(name, index)
     return caught.value.code
 
 
 def names_of(replicas: ReplicaManager) -> list[tuple[str, int]]:
-    """The partitions that there are, in order."""
-    return sorted((each.topic, each.index) for each in replicas)
+    """Return the names of all partitions, in order."""
+    return sorted((partition.topic, partition.index) for partition in replicas)

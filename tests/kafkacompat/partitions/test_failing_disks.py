@@ -83,7 +83,7 @@ def test_a_failed_sync_takes_its_directory_offline_whatever_it_was_for(
     node.work()
     if isinstance(done, Deferred):
         done.addErrback(lambda _: None)
-    assert [each.offline for each in node.directories] == [True, False]
+    assert [directory.offline for directory in node.directories] == [True, False]
 
 
 def test_a_log_whose_recovery_cannot_be_synced_takes_its_directory_offline() -> None:
@@ -98,7 +98,7 @@ def test_a_log_whose_recovery_cannot_be_synced_takes_its_directory_offline() -> 
     node = node.next_process()
     node.files.fail_on("sync", errno.ENOSPC)
     node.open(topic())
-    assert [each.offline for each in node.directories] == [True, False]
+    assert [directory.offline for directory in node.directories] == [True, False]
 
 
 def test_all_in_line_are_refused_once_when_the_disk_fails_under_the_first() -> None:
@@ -109,7 +109,9 @@ def test_all_in_line_are_refused_once_when_the_disk_fails_under_the_first() -> N
     in_line = [partition.append(node.batch(), node.now_ms) for _ in range(3)]
     node.files.fail_on("append", errno.EIO)
     partition.resume()
-    assert [refusal(each) for each in in_line if isinstance(each, Deferred)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+    assert [refusal(append) for append in in_line if isinstance(append, Deferred)] == [
+        ErrorCode.KAFKA_STORAGE_ERROR
+    ] * 3
     assert node.directories[0].offline
 
 

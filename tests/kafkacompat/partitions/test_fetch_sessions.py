@@ -49,7 +49,7 @@ def refused(code: ErrorCode, world: World, *args: object, **kwargs: object) -> N
 def test_without_a_session_the_list_is_what_is_read() -> None:
     context = World().ask(0, -1, [wanted("a")])
     assert (context.session_id, context.incremental) == (0, False)
-    assert [each.key for each in context.wanted] == [("a", 0)]
+    assert [partition.key for partition in context.wanted] == [("a", 0)]
 
 
 def test_a_session_keeps_the_list_and_takes_changes() -> None:
@@ -58,8 +58,8 @@ def test_a_session_keeps_the_list_and_takes_changes() -> None:
     assert first.session_id > 0
     second = world.ask(first.session_id, 1, [wanted("a", offset=5), wanted("c")], [("b", 0)])
     assert second.incremental
-    assert [(each.topic, each.fetch_offset) for each in second.wanted] == [("a", 5), ("c", 0)]
-    assert [each.topic for each in world.ask(first.session_id, 2, []).wanted] == ["a", "c"]
+    assert [(partition.topic, partition.fetch_offset) for partition in second.wanted] == [("a", 5), ("c", 0)]
+    assert [partition.topic for partition in world.ask(first.session_id, 2, []).wanted] == ["a", "c"]
 
 
 def test_wrong_sessions_are_refused() -> None:
@@ -119,7 +119,7 @@ def test_a_partition_that_got_data_goes_to_the_end() -> None:
     context = world.ask(0, 0, [wanted("a"), wanted("b")])
     assert context.session is not None
     context.session.move_to_end(("a", 0))
-    assert [each.topic for each in world.ask(context.session_id, 1, []).wanted] == ["b", "a"]
+    assert [partition.topic for partition in world.ask(context.session_id, 1, []).wanted] == ["b", "a"]
 
 
 def test_a_session_whose_last_partition_is_forgotten_is_closed() -> None:
@@ -137,7 +137,7 @@ def test_data_for_a_partition_that_was_forgotten_meanwhile_does_not_bring_it_bac
     assert context.session is not None
     world.ask(context.session_id, 1, [], [("a", 0)])
     context.session.move_to_end(("a", 0))
-    assert [each.topic for each in world.ask(context.session_id, 2, []).wanted] == ["b"]
+    assert [partition.topic for partition in world.ask(context.session_id, 2, []).wanted] == ["b"]
 
 
 def test_an_instance_has_sessions_of_its_own_which_go_with_it() -> None:

@@ -53,25 +53,25 @@ def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
     return FetchLimits(1, max_bytes, 0, one_batch_each)
 
 
-def measured(found: list[FetchedPartition]) -> list[int]:
-    result = [each.size_bytes for each in found]
-    release_unsent(found)
+def measured(fetched: list[FetchedPartition]) -> list[int]:
+    result = [partition.size_bytes for partition in fetched]
+    release_unsent(fetched)
     return result
 
 
 def arrived(waiting: object) -> list[list[int]]:
     assert isinstance(waiting, Deferred)
     results: list[list[int]] = []
-    waiting.addCallback(lambda found: results.append(measured(found)))
+    waiting.addCallback(lambda fetched: results.append(measured(fetched)))
     return results
 
 
 def test_what_is_there_is_answered_at_once(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.worlds[1].append()
-    found = cluster.fetch([0, 0])
-    assert isinstance(found, list)
-    assert measured(found) == [0, SIZE]
+    fetched = cluster.fetch([0, 0])
+    assert isinstance(fetched, list)
+    assert measured(fetched) == [0, SIZE]
 
 
 def test_nothing_is_answered_when_time_is_up(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_min_bytes_count_over_all_partitions_and_what_was_there_before(tmp_path:
 
 
 def test_an_error_does_not_wait(tmp_path: Path) -> None:
-    found = Cluster(tmp_path).fetch([0, 0, 0])
-    assert isinstance(found, list)
-    assert [each.error_code for each in found] == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    fetched = Cluster(tmp_path).fetch([0, 0, 0])
+    assert isinstance(fetched, list)
+    assert [partition.error_code for partition in fetched] == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 def test_a_partition_that_goes_away_ends_the_waiting(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_giving_up_while_many_partitions_are_read_leaks_no_file() -> None:
 
 
 class ColdCluster:
-    """Partitions of which each sealed segment is closed, so that the disk has to be asked where a batch is."""
+    """Partitions whose sealed segments are closed, so that the disk has to be asked where a batch is."""
 
     def __init__(self, count: int) -> None:
         self.node = Node(config=LogConfig(segment_bytes=len(Node().batch())))
@@ -245,7 +245,7 @@ class ColdCluster:
         return self.node.replicas.find(wanted.topic, wanted.partition)
 
     def fetch(self, count: int, *, min_bytes: int = 1) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
-        """Fetch the first batch of so many partitions."""
+        """Fetch the first batch of each of *count* partitions."""
         wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(count)]
         return fetch_partitions(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
 
@@ -313,7 +313,9 @@ def test_a_look_up_that_fails_for_a_passing_reason_is_told_as_an_error() -> None
     waiting = cold.fetch(2)
     assert isinstance(waiting, Deferred)
     results: list[list[tuple[ErrorCode, bool]]] = []
-    waiting.addCallback(lambda found: results.append([(each.error_code, bool(each.size_bytes)) for each in found]))
+    waiting.addCallback(
+        lambda fetched: results.append([(partition.error_code, bool(partition.size_bytes)) for partition in fetched])
+    )
     cold.node.work()
     assert results == [[(ErrorCode.KAFKA_STORAGE_ERROR, False), (ErrorCode.NONE, True)]]
     assert not cold.node.directories[0].offline
@@ -325,7 +327,7 @@ def test_a_look_up_that_fails_takes_the_directory_offline() -> None:
     waiting = cold.fetch(2)
     assert isinstance(waiting, Deferred)
     results: list[list[ErrorCode]] = []
-    waiting.addCallback(lambda found: results.append([each.error_code for each in found]))
+    waiting.addCallback(lambda fetched: results.append([partition.error_code for partition in fetched]))
     cold.node.work()
     assert results == [[ErrorCode.KAFKA_STORAGE_ERROR] * 2]
     assert cold.node.directories[0].offline

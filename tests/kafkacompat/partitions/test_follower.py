@@ -28,7 +28,7 @@ NOW_MS = START_S * 1000
 def replicated(name: str = "t") -> TopicImage:
     """A topic of one partition with two replicas."""
     image = topic(name)
-    return image._replace(partitions=tuple(each._replace(replicas=(1, 2)) for each in image.partitions))
+    return image._replace(partitions=tuple(partition._replace(replicas=(1, 2)) for partition in image.partitions))
 
 
 def following(**kw: Any) -> tuple[Node, Partition, FollowerPartition]:

@@ -48,7 +48,7 @@ class Space:
         self.answer(free_bytes)
 
     def refuses(self, size_bytes: int) -> bool:
-        """Whether a client may not write so much."""
+        """Return whether a client may not write this many bytes."""
         try:
             self.space.reserve(size_bytes)
         except KafkaError as problem:
@@ -160,18 +160,18 @@ def test_directories_of_one_file_system_share_its_room(devices: dict[str, int], 
     node = Node("/a", "/b", files=files, reserve_bytes=RESERVE)
     files.free_bytes = RESERVE + 100 * STEP_BYTES
     watch(node)
-    one, other = (directory.space for directory in node.directories)
-    one.reserve(60 * STEP_BYTES)
+    first, second = (directory.space for directory in node.directories)
+    first.reserve(60 * STEP_BYTES)
     if is_shared:
         with pytest.raises(KafkaError):
-            other.reserve(60 * STEP_BYTES)
-        one.reserve(0)  # what was refused is not taken from anybody
-        other.reserve(40 * STEP_BYTES)
+            second.reserve(60 * STEP_BYTES)
+        first.reserve(0)  # what was refused is not taken from anybody
+        second.reserve(40 * STEP_BYTES)
         with pytest.raises(KafkaError):
-            one.reserve(1)
+            first.reserve(1)
     else:
-        other.reserve(60 * STEP_BYTES)
-        one.reserve(40 * STEP_BYTES)
+        second.reserve(60 * STEP_BYTES)
+        first.reserve(40 * STEP_BYTES)
 
 
 def test_producers_are_refused_and_the_broker_itself_goes_on() -> None:
@@ -221,7 +221,9 @@ def test_a_new_producers_batch_that_found_no_room_is_not_overtaken(why: str) -> 
     if why == "roll":
         line = [sent(partition, node.now_ms, sequence) for sequence in (17, 18)]
         node.work()
-        assert [refusal(each) for each in line if isinstance(each, Deferred)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+        assert [refusal(append) for append in line if isinstance(append, Deferred)] == [
+            ErrorCode.KAFKA_STORAGE_ERROR
+        ] * 2
     else:
         with pytest.raises(KafkaError):
             sent(partition, node.now_ms, 17)
@@ -243,7 +245,7 @@ def test_a_segment_for_which_there_is_no_room_is_made_later(operation: str, capl
     for count in (2, 1):
         lost = [partition.append(node.batch(), node.now_ms, from_client=False) for _ in range(count)]
         node.work()
-        codes = [refusal(each) for each in lost if isinstance(each, Deferred)]
+        codes = [refusal(append) for append in lost if isinstance(append, Deferred)]
         assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * count
     assert len([message for message in caplog.messages if "is full (" in message]) == 1
     assert len(caplog.messages) == 2  # with the one that says what failed

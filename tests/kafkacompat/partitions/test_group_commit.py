@@ -65,7 +65,7 @@ def test_nothing_is_answered_or_seen_before_it_is_on_the_disk() -> None:
     assert not has_fired(appended)
     assert (partition.high_watermark.offset, partition.last_stable_offset, watcher.bytes) == (0, 0, 0)
     assert partition.read(0, 1000, at_least_one_batch=True).size_bytes == 0
-    found = [partition.find_timestamp(0), partition.find_max_timestamp()]
+    searches = [partition.find_timestamp(0), partition.find_max_timestamp()]
     begins = partition.segment_starts(node.now_ms)
     node.work()
     assert outcome(appended).base_offset == 0
@@ -73,28 +73,28 @@ def test_nothing_is_answered_or_seen_before_it_is_on_the_disk() -> None:
     assert partition.read(0, 1000, at_least_one_batch=True).size_bytes == len(node.batch())
     assert begins == [(0, node.now_ms)]
     # The disk was asked for them after it had synced.
-    assert [outcome(each).offset for each in found if each is not None] == [0, 0]  # type: ignore[union-attr]
+    assert [outcome(search).offset for search in searches if search is not None] == [0, 0]  # type: ignore[union-attr]
     assert partition.segment_starts(node.now_ms) == [(0, node.now_ms), (1, node.now_ms)]
 
 
 def test_a_search_by_time_finds_nothing_that_is_not_on_the_disk() -> None:
     node, partition = syncing()
     waiting(node, partition)
-    found = [partition.find_timestamp(0), partition.find_max_timestamp()]
+    searches = [partition.find_timestamp(0), partition.find_max_timestamp()]
     node.disks[0].work()
-    assert [outcome(each) for each in found] == [None, None]
+    assert [outcome(search) for search in searches] == [None, None]
 
 
 def test_one_round_is_for_everybody_and_the_next_for_those_who_came_meanwhile() -> None:
     node, _ = syncing(partitions=3)
     commit = node.directories[0].commit
     partitions = [node.replicas.find("t", index) for index in range(3)]
-    first = [waiting(node, each) for each in partitions for _ in range(2)]
+    first = [waiting(node, partition) for partition in partitions for _ in range(2)]
     begin(node)
     assert commit.rounds == 1
     late = waiting(node, partitions[1])
     node.disks[0].waiting.popleft()()
-    assert [has_fired(each) for each in [*first, late]] == [True] * 6 + [False]
+    assert [has_fired(append) for append in [*first, late]] == [True] * 6 + [False]
     assert commit.rounds == 2
     node.work()
     assert outcome(late).base_offset == 2
@@ -110,7 +110,7 @@ def test_what_a_segment_held_before_the_roll_is_synced_with_it() -> None:
         assert partition.high_watermark.offset <= partition.log.recovery_point
         assert sum(map(has_fired, appended)) == partition.high_watermark.offset
     node.sync()
-    assert [outcome(each).base_offset for each in appended] == list(range(7))
+    assert [outcome(append).base_offset for append in appended] == list(range(7))
     assert partition.high_watermark == partition.log.end_position()
     node.files.crash()
     after = node.next_process()
@@ -124,7 +124,7 @@ def test_a_duplicate_waits_for_the_batch_it_repeats_and_for_no_other() -> None:
     begin(node)
     assert not any(map(has_fired, appended))
     node.work()
-    assert [outcome(each).duplicate for each in appended] == [False, True]
+    assert [outcome(append).duplicate for append in appended] == [False, True]
     waiting(node, partition, numbered(node, 1))
     again = partition.append(numbered(node, 0), node.now_ms)
     assert isinstance(again, AppendResult)
@@ -140,7 +140,7 @@ def test_a_failed_sync_refuses_everybody_and_is_never_tried_again(error: int) ->
     late = waiting(node, other)
     node.files.fail_on("sync", error)
     node.sync()
-    assert [refusal(each) for each in [*appended, late]] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+    assert [refusal(append) for append in [*appended, late]] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
     assert node.directories[0].offline
     assert partition.log.recovery_point == 0
     assert (partition.high_watermark.offset, other.high_watermark.offset) == (0, 0)
@@ -173,8 +173,8 @@ def test_a_round_for_which_there_is_no_room_is_made_again(error: int, caplog: py
     for _ in range(4):
         node.clock.advance(PATIENCE_S)
         node.work()
-    assert [outcome(each).base_offset for each in appended] == list(range(4))
-    assert len([each for each in caplog.messages if "keep waiting" in each]) == 1
+    assert [outcome(append).base_offset for append in appended] == list(range(4))
+    assert len([message for message in caplog.messages if "keep waiting" in message]) == 1
     assert node.clock.getDelayedCalls() == []
 
 
@@ -185,7 +185,7 @@ def test_nobody_waits_for_room_who_has_gone(
     node, appended = until(errno.ENOSPC, 2)
     node.replicas.delete_partitions(topic("t", 1))
     node.work()
-    assert [refusal(each) for each in appended] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 4
+    assert [refusal(append) for append in appended] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 4
     node.clock.advance(PATIENCE_S)
     node.work()
     assert not node.directories[0].offline
@@ -196,7 +196,7 @@ def test_the_end_does_not_wait_for_room() -> None:
     finished = node.directories[0].commit.finish()
     node.sync()
     assert finished.called
-    assert [refusal(each) for each in appended] == [ErrorCode.KAFKA_STORAGE_ERROR] * 4
+    assert [refusal(append) for append in appended] == [ErrorCode.KAFKA_STORAGE_ERROR] * 4
 
 
 def test_a_deleted_partition_is_answered_once_and_the_round_goes_on() -> None:
@@ -208,7 +208,7 @@ def test_a_deleted_partition_is_answered_once_and_the_round_goes_on() -> None:
     begin(node)
     late = waiting(node, partition)
     node.replicas.delete_partitions(topic("t", 2))
-    assert [refusal(each) for each in (appended[0], late)] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    assert [refusal(append) for append in (appended[0], late)] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     node.sync()
     assert outcome(appended[1]).base_offset == 0
     assert not node.directories[0].offline
@@ -230,9 +230,9 @@ def test_a_move_answers_what_waits_for_the_old_directory(small_steps: None) -> N
     outcome(moving)
     late = waiting(node, partition)
     node.sync()
-    assert [outcome(each).base_offset for each in [*appended, late]] == list(range(10, 11 + len(appended)))
+    assert [outcome(append).base_offset for append in [*appended, late]] == list(range(10, 11 + len(appended)))
     assert partition.high_watermark == partition.log.end_position()
-    assert [each.commit.finish().called for each in node.directories] == [True, True]
+    assert [directory.commit.finish().called for directory in node.directories] == [True, True]
 
 
 def test_the_end_waits_for_the_last_round() -> None:
@@ -307,7 +307,7 @@ def test_flush_messages_lets_everybody_wait_until_the_sync_is_done() -> None:
     third = waiting(node, partition)
     assert partition.high_watermark.offset == 1
     node.sync()
-    assert [outcome(each).base_offset for each in (second, third)] == [1, 2]
+    assert [outcome(append).base_offset for append in (second, third)] == [1, 2]
     assert (partition.high_watermark.offset, partition.log.recovery_point) == (3, 3)
     assert isinstance(partition.append(node.batch(), node.now_ms), AppendResult)
     assert partition.high_watermark.offset == 4

@@ -32,14 +32,14 @@ PARTITIONS = 3
 
 def contents(partition: Partition) -> dict[int, bytes]:
     """Offset -> value of every record that consumers can read."""
-    found: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     offset = partition.log.log_start_offset
     while (region := partition.log.read(offset, 1, partition.high_watermark)) is not None:
         for record in read_records(region.pread(0, region.size_bytes)):
-            found[record.offset] = bytes(record.value or b"")
+            values[record.offset] = bytes(record.value or b"")
             offset = record.offset + 1
         region.release()
-    return found
+    return values
 
 
 class Run:
@@ -167,12 +167,12 @@ class Run:
     def _start(self) -> None:
         self.node = self.node.next_process()
         self.node.open(self.image)
-        found = {
+        values = {
             (partition.index, offset): value
             for partition in self.node.replicas
             for offset, value in contents(partition).items()
         }
-        assert self.acknowledged.items() <= found.items()
+        assert self.acknowledged.items() <= values.items()
 
 
 @pytest.mark.parametrize("always", [True, False], ids=["fsync", "flush.messages=1"])

@@ -56,13 +56,13 @@ def test_appends_wait_in_line_for_a_new_segment(tmp_path: Path) -> None:
     world.append()
     world.append()
     waiting = [world.partition.append(batch(), NOW_MS) for _ in range(5)]
-    assert all(isinstance(each, Deferred) for each in waiting)
+    assert all(isinstance(append, Deferred) for append in waiting)
     assert world.partition.high_watermark.offset == 2
     world.disk.work()
     offsets: list[int] = []
-    for each in waiting:
-        assert isinstance(each, Deferred)
-        each.addCallback(lambda result: offsets.append(result.base_offset))
+    for append in waiting:
+        assert isinstance(append, Deferred)
+        append.addCallback(lambda result: offsets.append(result.base_offset))
     assert offsets == [2, 3, 4, 5, 6]
     assert [segment.base_offset for segment in world.partition.log.segments] == [0, 2, 4, 6]
     assert isinstance(world.partition.append(batch(), NOW_MS), AppendResult)

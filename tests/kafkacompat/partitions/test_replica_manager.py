@@ -38,9 +38,9 @@ def leave_unreadable(node: Node, folder: str) -> None:
 def test_a_partition_is_found_by_name_and_by_id() -> None:
     node = Node()
     node.open(topic("t", 2))
-    found = node.replicas.find("t", 1)
-    assert (found.topic, found.index, found.leader_epoch) == ("t", 1, EPOCH)
-    assert node.replicas.find(b"t" * 16, 1) is found
+    partition = node.replicas.find("t", 1)
+    assert (partition.topic, partition.index, partition.leader_epoch) == ("t", 1, EPOCH)
+    assert node.replicas.find(b"t" * 16, 1) is partition
     assert names_of(node.replicas) == [("t", 0), ("t", 1)]
 
 
@@ -277,7 +277,9 @@ def test_a_changed_configuration_reaches_the_logs_of_its_topic_only() -> None:
 def test_logs_are_listed_by_the_directory_they_are_in() -> None:
     node = Node("/a", "/b")
     node.open(topic("t", 3))
-    listed = {each.storage.path: {log.partition for log in logs} for each, logs in node.replicas.logs_by_directory()}
+    listed = {
+        directory.storage.path: {log.partition for log in logs} for directory, logs in node.replicas.logs_by_directory()
+    }
     assert listed == {"/a": {0, 2}, "/b": {1}}
     assert dict(Node("/c").replicas.logs_by_directory()).popitem()[1] == []
 
@@ -297,7 +299,7 @@ def test_waking_fetches_reaches_each_of_them() -> None:
     for index, watcher in enumerate(watchers):
         node.replicas.find("t", index).watch(watcher, committed=False)
     node.replicas.wake_fetches()
-    assert [each.woken for each in watchers] == [True, True]
+    assert [fetch.woken for fetch in watchers] == [True, True]
 
 
 def test_a_deleted_partition_is_given_back_without_the_garbage_collector() -> None:
@@ -312,7 +314,7 @@ def test_a_deleted_partition_is_given_back_without_the_garbage_collector() -> No
         node.work()
         node.clock.advance(3600)
         node.work()
-        assert [each() for each in left] == [None, None]
+        assert [reference() for reference in left] == [None, None]
     finally:
         gc.enable()
 

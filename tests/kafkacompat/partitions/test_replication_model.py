@@ -34,7 +34,7 @@ CONFIG = LogConfig(segment_bytes=700, min_insync_replicas=2)
 
 def replicated() -> TopicImage:
     image = topic()
-    return image._replace(partitions=tuple(each._replace(replicas=REPLICAS) for each in image.partitions))
+    return image._replace(partitions=tuple(partition._replace(replicas=REPLICAS) for partition in image.partitions))
 
 
 class Decision(NamedTuple):
@@ -274,20 +274,20 @@ class Run:
 
 
 HEADER_BYTES = 21
-"""Base offset, length, leader epoch, magic and CRC, of which the leader changes the first ones."""
+"""Base offset, length, leader epoch, magic and CRC; the leader changes the first ones."""
 
 
 def list_batches(partition: Partition) -> list[tuple[int, bytes]]:
     """Return (base offset, contents) of each batch that consumers may see."""
-    found, offset, end = [], 0, partition.high_watermark
+    batches, offset, end = [], 0, partition.high_watermark
     while (region := partition.log.read(offset, 1 << 20, end)) is not None:
         data = region.pread(0, region.size_bytes)
         region.release()
         for batch in split_batches(data):
             offset = int.from_bytes(batch[:8], "big")
-            found.append((offset, bytes(batch[HEADER_BYTES:])))
+            batches.append((offset, bytes(batch[HEADER_BYTES:])))
             offset += 1
-    return found
+    return batches
 
 
 @pytest.mark.parametrize("seed", [*range(30), 59])

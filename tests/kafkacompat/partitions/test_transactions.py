@@ -1,4 +1,4 @@
-"""Transactions in a partition: up to where it is stable, what readers of committed records wait for, and what they are told."""
+"""Transactions in a partition: up to where it is stable, what readers of committed records wait for, and what they receive."""
 
 from __future__ import annotations
 
@@ -70,14 +70,17 @@ class World:
         return fetch_partitions(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
 
     def read(self, offset: int = 0) -> tuple[int, list[tuple[int, int]]]:
-        """Bytes, and the aborted transactions as (producer, first offset), of a fetch that does not wait."""
-        found = self.fetch(offset, max_wait_ms=0)
+        """Return the bytes of a fetch that does not wait, and its aborted transactions as (producer, first offset)."""
+        fetched = self.fetch(offset, max_wait_ms=0)
         self.node.work()
-        (one,) = found if isinstance(found, list) else outcome(found)
-        assert one.read is not None and one.error_code == 0, one
-        told = one.size_bytes, [(each.producer_id, each.first_offset) for each in one.read.aborted]
-        one.release()
-        return told
+        (partition,) = fetched if isinstance(fetched, list) else outcome(fetched)
+        assert partition.read is not None and partition.error_code == 0, partition
+        result = (
+            partition.size_bytes,
+            [(transaction.producer_id, transaction.first_offset) for transaction in partition.read.aborted],
+        )
+        partition.release()
+        return result
 
     def restarted(self) -> World:
         after = World.__new__(World)
@@ -133,9 +136,9 @@ def test_a_marker_waits_behind_the_batches_of_its_transaction_that_are_in_line()
     world.write(1)
     world.write(1)
     waiting = [world.write(1), world.end(1, commit=False), world.write(1)]
-    assert all(isinstance(each, Deferred) for each in waiting)
+    assert all(isinstance(append, Deferred) for append in waiting)
     world.node.work()
-    assert [outcome(each).base_offset for each in waiting if isinstance(each, Deferred)] == [2, 3, 4]
+    assert [outcome(append).base_offset for append in waiting if isinstance(append, Deferred)] == [2, 3, 4]
     assert world.ends == (5, 4)
     assert world.read(2) == (SIZE + MARKER_BYTES, [(1, 0)])
 
@@ -213,9 +216,9 @@ def test_readers_of_committed_records_are_not_woken_by_batches_of_open_transacti
     assert not has_fired(waiting)
     world.end(1)
     world.node.clock.advance(0)
-    (found,) = outcome(waiting)
-    assert found.size_bytes == 4 * SIZE + 3 * PLAIN_SIZE + MARKER_BYTES
-    release_unsent([found])
+    (fetched,) = outcome(waiting)
+    assert fetched.size_bytes == 4 * SIZE + 3 * PLAIN_SIZE + MARKER_BYTES
+    release_unsent([fetched])
     assert not world.partition.watchers.read_committed
 
 
@@ -230,8 +233,8 @@ def test_min_bytes_count_what_became_stable() -> None:
     assert not has_fired(waiting)
     world.plain()
     world.node.clock.advance(0)
-    found = outcome(waiting)
-    release_unsent(found)
+    fetched = outcome(waiting)
+    release_unsent(fetched)
 
 
 def test_what_was_stable_before_does_not_count_for_who_waits() -> None:
@@ -258,9 +261,9 @@ def test_a_new_segment_does_not_hide_what_became_stable() -> None:
     world.end(1)
     world.node.work()
     world.node.clock.advance(0)
-    (found,) = outcome(waiting)
-    assert found.size_bytes == 2 * SIZE
-    found.release()
+    (fetched,) = outcome(waiting)
+    assert fetched.size_bytes == 2 * SIZE
+    fetched.release()
 
 
 def test_who_reads_where_nothing_is_stable_yet_gets_nothing() -> None:
@@ -292,10 +295,10 @@ def test_times_are_found_where_everything_is_decided() -> None:
     world.node.clock.advance(1)
     world.write(1)
     time_ms = world.node.now_ms
-    found = [world.partition.find_timestamp(time_ms, committed=committed) for committed in (True, False)]
-    found += [world.partition.find_max_timestamp(committed=committed) for committed in (True, False)]
+    searches = [world.partition.find_timestamp(time_ms, committed=committed) for committed in (True, False)]
+    searches += [world.partition.find_max_timestamp(committed=committed) for committed in (True, False)]
     world.node.work()
-    assert [each and each.offset for each in map(outcome, found)] == [None, 1, None, 1]
+    assert [record and record.offset for record in map(outcome, searches)] == [None, 1, None, 1]
 
 
 # Beginnings and ends
@@ -406,6 +409,6 @@ def test_an_index_that_has_rotted_is_built_again_before_it_moves() -> None:
     world = with_rotten_index(lambda data: data + b"rot", "/a", "/b")
     world.node.replicas.move("t", 0, "/b")
     world.node.work()
-    assert [each.offline for each in world.node.directories] == [False, False]
+    assert [directory.offline for directory in world.node.directories] == [False, False]
     assert home(world.node) == "/b"
     assert world.read()[1] == [(1, 0), (1, 2)]

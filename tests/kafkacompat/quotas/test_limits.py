@@ -99,8 +99,8 @@ def test_quotas_are_sorted_by_kind() -> None:
             make_entity([("ip", "10.0.0.1")]): ClientConfig({"connection_creation_rate": 7.0}),
         }
     )
-    found = {kind: table.find("u", "c") for kind, table in limits.tables.items()}
-    assert found == {
+    limits_by_kind = {kind: table.find("u", "c") for kind, table in limits.tables.items()}
+    assert limits_by_kind == {
         QuotaKind.PRODUCE: ClientLimit(("", "c"), 10),
         QuotaKind.FETCH: None,
         QuotaKind.REQUEST: ClientLimit(("", "c"), 5),

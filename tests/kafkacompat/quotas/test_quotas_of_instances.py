@@ -71,8 +71,8 @@ def test_the_quotas_of_an_instance_apply_to_no_other_client() -> None:
 
 def test_clients_of_one_user_share_its_rate() -> None:
     quotas = make_quotas({"user": "shop.alice"})
-    one, other = (quotas.find_uses("shop.alice", name, NOW_MS) for name in ("a", "b"))
-    assert one is not None and other is not None and one.produce is other.produce
+    first, second = (quotas.find_uses("shop.alice", name, NOW_MS) for name in ("a", "b"))
+    assert first is not None and second is not None and first.produce is second.produce
     bob = quotas.find_uses("shop.bob", "a", NOW_MS)
     assert bob is None
 

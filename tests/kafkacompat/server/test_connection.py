@@ -158,8 +158,8 @@ def test_a_request_in_order_holds_back_later_requests_until_its_effects_are_sett
     world = World()
     pendings = [world.pending(in_order=True) for _ in range(3)]
     settled: list[Deferred[None]] = [Deferred() for _ in range(3)]
-    for pending, each in zip(pendings, settled, strict=True):
-        pending.settled = each
+    for pending, deferred in zip(pendings, settled, strict=True):
+        pending.settled = deferred
     world.receive(1, 2, 3, 4)
     assert world.dispatcher.seen == [1]
     settled[0].callback(None)

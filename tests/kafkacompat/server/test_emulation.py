@@ -47,11 +47,11 @@ class Client:
         self._receive(struct.pack(">i", len(content)) + content)
 
     def api_versions(self, version: int, answered_in: int) -> tuple[int, dict[int, tuple[int, int]]]:
-        """The error and what is listed."""
+        """Return the error, and the listed versions by the key of the API."""
         known = version in ApiVersionsRequest.VERSIONS
         self.send(NAMED, version, None if known else b"")
         response = compiler.decode_message(ApiVersionsResponse, self.transport.sent[8:], answered_in)
-        listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        listed = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
         return response.error_code, listed
 
 
@@ -115,8 +115,8 @@ def test_versions_that_came_later_or_went_close_the_connection() -> None:
 
 @pytest.mark.parametrize(("name", "levels"), [("2.8", {}), ("3.9", {}), ("4.0", {"transaction.version": 2})])
 def test_features_are_those_of_4_0(name: str, levels: dict[str, int]) -> None:
-    """A client that was told of a level would use versions that its release does not serve."""
+    """A client that sees a level would use versions that its release does not serve."""
     client = Client(name)
     client.send(NAMED, 3)
     response = compiler.decode_message(ApiVersionsResponse, client.transport.sent[8:], 3)
-    assert {each.name: each.max_version_level for each in response.finalized_features} == levels
+    assert {feature.name: feature.max_version_level for feature in response.finalized_features} == levels

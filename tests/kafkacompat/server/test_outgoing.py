@@ -93,7 +93,7 @@ def test_no_more_is_copied_than_a_client_may_leave_unread(tmp_path: Path) -> Non
         for _ in range(3):
             with pytest.raises(BlockingIOError):
                 outgoing.send(ours)
-        copied = [each for each in regions if each._file is None]
+        copied = [region for region in regions if region._file is None]
         assert copied == regions[: MAX_COPIED_BYTES // SMALL_REGION_BYTES]
 
 

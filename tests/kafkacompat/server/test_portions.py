@@ -63,8 +63,10 @@ def make_response(request: Any) -> OffsetCommitResponse:
         OffsetCommitResponseTopic(
             name=topic.name,
             partitions=[
-                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=each.partition_index % 7)
-                for each in topic.partitions
+                OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=partition.partition_index % 7
+                )
+                for partition in topic.partitions
             ],
         )
         for topic in request.topics
@@ -149,7 +151,9 @@ def test_a_group_that_is_cut_is_one_again() -> None:
     def handle(portion: OffsetFetchRequest) -> OffsetFetchResponse:
         for group in portion.groups:
             asked.extend([group.group_id] if group.topics is None else group.topics[0].partition_indexes)
-        return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=each.group_id) for each in portion.groups])
+        return OffsetFetchResponse(
+            groups=[OffsetFetchResponseGroup(group_id=wanted.group_id) for wanted in portion.groups]
+        )
 
     answer = answer_whole(OffsetFetchRequest(groups=groups), handle)
     assert [group.group_id for group in answer.groups] == ["g", "all"]

@@ -78,14 +78,14 @@ def test_subscriptions_that_match_are_joined() -> None:
         c={"metrics": "*", "interval.ms": "1000", "match": "client_id=bill"},
         d={"metrics": "never", "match": "client_id=(?=b).*"},
     )
-    found = world.subscribe().subscription
-    assert found.metrics == (
+    subscription = world.subscribe().subscription
+    assert subscription.metrics == (
         "org.apache.kafka.consumer",
         "org.apache.kafka.consumer.lag",
         "org.apache.kafka.producer",
     )
-    assert found.interval_ms == 5000
-    assert world.subscribe(properties=OTHER).subscription.metrics == found.metrics[::2]
+    assert subscription.interval_ms == 5000
+    assert world.subscribe(properties=OTHER).subscription.metrics == subscription.metrics[::2]
     world.set(all={"metrics": "*,org.apache.kafka.producer"})
     assert world.subscribe().subscription.metrics == ("*",)
 

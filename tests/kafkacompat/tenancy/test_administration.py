@@ -86,11 +86,11 @@ def test_a_client_of_an_instance_cannot_reach_instances(world: InstanceWorld, na
 def find_coordinator(world: InstanceWorld, client: InstanceClient, kind: int, key: str) -> None:
     """Wait until there is a coordinator, whose topic is created at the first request."""
     for _ in range(20):
-        (found,) = client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])).coordinators
-        if not found.error_code:
+        (coordinator,) = client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])).coordinators
+        if not coordinator.error_code:
             return
         world.clock.advance(1)
-    raise AssertionError(f"there is no coordinator: error {found.error_code}")
+    raise AssertionError(f"there is no coordinator: error {coordinator.error_code}")
 
 
 class Commits:

@@ -70,5 +70,5 @@ def test_names_have_the_owner_of_their_prefix_or_table() -> None:
         (entities.GROUP, "bank.g", None),
         (entities.GROUP, "", None),
     ):
-        found = instances.find_owner(kind, physical)
-        assert (found and found.name) == owner
+        instance = instances.find_owner(kind, physical)
+        assert (instance and instance.name) == owner

@@ -404,19 +404,19 @@ def test_brokers_know_all_partitions_of_a_new_topic_before_all_of_its_leaders() 
 def test_the_controller_is_cut_off_from_a_broker() -> None:
     cluster = Cluster()
     controller = cluster.controller()
-    one, other = [node for node in NODES if node != controller]
-    cluster.create("t", assignment={0: [one, other, controller]})
+    first, second = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [first, second, controller]})
     cluster.wait_for_leader("t")
-    cluster.network.cut(f"broker-{controller}", f"broker-{one}")
-    response = cluster.try_create("u", assignment={0: [one, other], 1: [other, one]})
+    cluster.network.cut(f"broker-{controller}", f"broker-{first}")
+    response = cluster.try_create("u", assignment={0: [first, second], 1: [second, first]})
     assert response.error_code == 0
     cluster.ids["u"] = response.topic_id
-    cluster.wait(lambda: cluster.leader("u", 1, controller) == other)
-    assert cluster.image("u", 0, one) is None
-    cluster.network.heal(f"broker-{controller}", f"broker-{one}")
+    cluster.wait(lambda: cluster.leader("u", 1, controller) == second)
+    assert cluster.image("u", 0, first) is None
+    cluster.network.heal(f"broker-{controller}", f"broker-{first}")
     cluster.wait_for_leader("u", 0, seconds=90)
-    cluster.wait_for_in_sync("u", [one, other], 0)
-    cluster.wait_for_in_sync("u", [one, other], 1)
+    cluster.wait_for_in_sync("u", [first, second], 0)
+    cluster.wait_for_in_sync("u", [first, second], 1)
     cluster.wait_for_in_sync("t", NODES)
     produce_some(cluster, "u", [b"0"])
 

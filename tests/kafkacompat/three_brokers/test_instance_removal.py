@@ -52,9 +52,9 @@ def commit(cluster: Cluster, group_id: str, topic: str) -> None:
     find = FindCoordinatorRequest(key=group_id, coordinator_keys=[group_id])
 
     for _ in range(200):
-        (found,) = cluster.ask(cluster.any_node(), find).coordinators
-        if not found.error_code:
-            answer = cluster.ask(found.node_id, wanted)
+        (coordinator,) = cluster.ask(cluster.any_node(), find).coordinators
+        if not coordinator.error_code:
+            answer = cluster.ask(coordinator.node_id, wanted)
             if not answer.topics[0].partitions[0].error_code:
                 return
         cluster.advance(0.1)

@@ -51,8 +51,11 @@ def test_every_broker_binds_and_names_the_listeners_of_all() -> None:
     cluster.wait(lambda: bound_brokers(cluster) == list(NODES))
     for node in NODES:
         assert list_brokers(cluster, node) == {(other, f"broker-{other}", PORT) for other in NODES}
-    found = ask(cluster, 1, FindCoordinatorRequest(key="g", coordinator_keys=["g"])).coordinators[0]
-    assert (found.error_code, found.port) == (0, PORT) and found.host == f"broker-{found.node_id}"
+    coordinator = ask(cluster, 1, FindCoordinatorRequest(key="g", coordinator_keys=["g"])).coordinators[0]
+    assert (coordinator.error_code, coordinator.port) == (
+        0,
+        PORT,
+    ) and coordinator.host == f"broker-{coordinator.node_id}"
     set_instance(cluster, listeners=f"PLAINTEXT://:{PORT}", advertised_hosts="1:10.1.0.1,2:10.1.0.2")
     expected = {(1, "10.1.0.1", PORT), (2, "10.1.0.2", PORT), (3, "broker-3", PORT)}
     cluster.wait(lambda: list_brokers(cluster, 3) == expected)

@@ -104,10 +104,10 @@ def test_followers_count_unless_the_property_says_otherwise(cluster: Cluster) ->
     leader = cluster.wait_for_leader("shop.t")
     assert cluster.produce(leader, "shop.t", VALUE).error_code == 0
     wait_for_totals(cluster)
-    one = cluster.partition(leader, "shop.t").log.size_bytes
-    assert total(cluster, leader) == 3 * one
+    size_bytes = cluster.partition(leader, "shop.t").log.size_bytes
+    assert total(cluster, leader) == 3 * size_bytes
     set_instance(cluster, limit_storage_bytes="1000000", limit_storage_counts="partitions")
-    cluster.wait(lambda: all(total(cluster, node) == one for node in NODES), 10)
+    cluster.wait(lambda: all(total(cluster, node) == size_bytes for node in NODES), 10)
 
 
 def test_the_limit_holds_while_the_controller_moves(cluster: Cluster) -> None:

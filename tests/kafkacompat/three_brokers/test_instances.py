@@ -103,9 +103,9 @@ def commit(group: str, offset: int) -> OffsetCommitRequest:
 
 
 def find_coordinator(client: TenantClient, node: int, key: str, kind: int = 0) -> int:
-    (found,) = client.ask(node, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])).coordinators
-    assert (found.error_code, found.key) == (0, key)
-    return int(found.node_id)
+    (coordinator,) = client.ask(node, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])).coordinators
+    assert (coordinator.error_code, coordinator.key) == (0, key)
+    return int(coordinator.node_id)
 
 
 def test_coordinators_on_other_brokers_serve_the_groups_of_instances() -> None:
@@ -140,8 +140,8 @@ def test_coordinators_on_other_brokers_serve_the_groups_of_instances() -> None:
 
 
 def is_led(client: TenantClient, node: int, group: str, gone: int) -> bool:
-    (found,) = client.ask(node, FindCoordinatorRequest(key_type=0, coordinator_keys=[group])).coordinators
-    return bool(found.error_code == 0 and found.node_id != gone)
+    (coordinator,) = client.ask(node, FindCoordinatorRequest(key_type=0, coordinator_keys=[group])).coordinators
+    return bool(coordinator.error_code == 0 and coordinator.node_id != gone)
 
 
 def fetch_offset(cluster: Cluster, client: TenantClient, node: int, group: str) -> int:

@@ -152,10 +152,10 @@ def test_clients_see_the_brokers_of_their_group_and_coordinators() -> None:
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     for name, nodes in (("shop", {1, 2}), ("blog", {3, 4})):
         client = TenantClient(cluster, name)
-        (found,) = client.ask(1, request).coordinators
-        assert (found.error_code, found.key) == (0, "g")
+        (coordinator,) = client.ask(1, request).coordinators
+        assert (coordinator.error_code, coordinator.key) == (0, "g")
         for node in FOUR:
-            assert list_ids(client.ask(node, MetadataRequest(topics=None))) == {*nodes, found.node_id}
+            assert list_ids(client.ask(node, MetadataRequest(topics=None))) == {*nodes, coordinator.node_id}
 
 
 def test_clients_reach_their_group_by_the_instance_s_own_listener_on_any_broker() -> None:

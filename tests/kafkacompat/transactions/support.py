@@ -157,7 +157,8 @@ class World:
     def markers(self, partition: TopicPartition = P0) -> list[tuple[int, int, bool]]:
         """The markers of a partition: (producer id, its epoch, does it commit?)."""
         return [
-            (each.producer_id, each.producer_epoch, each.is_commit) for each in self.partitions.all[partition].markers
+            (marker.producer_id, marker.producer_epoch, marker.is_commit)
+            for marker in self.partitions.all[partition].markers
         ]
 
     def refuse(self, partition: TopicPartition, code: ErrorCode | None) -> None:

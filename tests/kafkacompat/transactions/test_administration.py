@@ -26,9 +26,9 @@ def a_world() -> World:
 
 
 def list_transactions(world: World, filters: TransactionFilters | None = None) -> list[str]:
-    found = take_response(world.coordinator.list(filters or TransactionFilters()))
-    assert not isinstance(found, ErrorCode)
-    return sorted(each.transactional_id for each in found)
+    transactions = take_response(world.coordinator.list(filters or TransactionFilters()))
+    assert not isinstance(transactions, ErrorCode)
+    return sorted(transaction.transactional_id for transaction in transactions)
 
 
 def test_an_open_transaction_is_described() -> None:
@@ -36,7 +36,7 @@ def test_an_open_transaction_is_described() -> None:
     assert (described.error_code, described.transaction_state) == (0, "Ongoing")
     assert (described.producer_id, described.producer_epoch, described.transaction_timeout_ms) == (101, 0, 60_000)
     assert described.transaction_start_time_ms == 1_000_000_000
-    assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1]), ("u", [1])]
+    assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [0, 1]), ("u", [1])]
 
 
 def test_an_unknown_transactional_id_is_not_described() -> None:
@@ -66,10 +66,14 @@ def test_filters(filters: TransactionFilters, names: list[str]) -> None:
 
 
 def test_listed_transactions_have_producer_and_state() -> None:
-    found = take_response(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
-    assert not isinstance(found, ErrorCode)
-    (each,) = found
-    assert (each.transactional_id, each.producer_id, each.transaction_state) == ("done", 102, "CompleteCommit")
+    transactions = take_response(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
+    assert not isinstance(transactions, ErrorCode)
+    (transaction,) = transactions
+    assert (transaction.transactional_id, transaction.producer_id, transaction.transaction_state) == (
+        "done",
+        102,
+        "CompleteCommit",
+    )
 
 
 def test_a_long_list_leaves_others_their_turn() -> None:
@@ -81,8 +85,8 @@ def test_a_long_list_leaves_others_their_turn() -> None:
     listing = world.coordinator.list(TransactionFilters())
     assert is_waiting(listing)
     world.turn(5)
-    found = take_response(listing)
-    assert not isinstance(found, ErrorCode) and len(found) == 30
+    transactions = take_response(listing)
+    assert not isinstance(transactions, ErrorCode) and len(transactions) == 30
 
 
 def test_nothing_is_listed_while_something_is_not_known() -> None:

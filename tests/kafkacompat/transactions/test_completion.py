@@ -101,9 +101,9 @@ def test_many_markers_leave_others_their_turn() -> None:
     world.add(producer, *partitions)
     clock.look_s = TURN_SECONDS / 20
     assert world.end(producer).error_code is NONE
-    assert 1 < sum(bool(world.markers(each)) for each in partitions) < 20
+    assert 1 < sum(bool(world.markers(partition)) for partition in partitions) < 20
     world.turn(5)
-    assert all(world.markers(each) for each in partitions)
+    assert all(world.markers(partition) for partition in partitions)
     assert world.state() == "CompleteCommit"
 
 
@@ -133,7 +133,7 @@ def test_a_decided_transaction_is_completed_by_the_next_coordinator(commit: bool
     epoch = answer.producer.producer_epoch
     assert again.markers(P0) == [(100, epoch, commit)] * 2
     assert again.markers(P1) == [(100, epoch, commit)]
-    assert [each.coordinator_epoch for each in again.partitions.all[P0].markers] == [0, 1]
+    assert [marker.coordinator_epoch for marker in again.partitions.all[P0].markers] == [0, 1]
     assert again.state() == ("CompleteCommit" if commit else "CompleteAbort")
     assert again.add(answer.producer, version=version) is NONE
 

@@ -135,10 +135,10 @@ def test_ids_are_forgotten_in_batches_once_their_tombstones_are_in_the_log() -> 
     assert codes == {ErrorCode.CONCURRENT_TRANSACTIONS}
     assert {world.coordinator.describe(name).error_code for name in names} == {NONE}
     held = world.log.held
-    assert sum(len(list(read_records(each.batch))) for each in held) == 40
-    assert max(len(list(read_records(each.batch))) for each in held) == 3
-    for each in held[1:]:
-        each.succeed()
+    assert sum(len(list(read_records(append.batch))) for append in held) == 40
+    assert max(len(list(read_records(append.batch))) for append in held) == 3
+    for append in held[1:]:
+        append.succeed()
     held[0].fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     left = [name for name in names if not world.coordinator.describe(name).error_code]
     assert len(left) == 3

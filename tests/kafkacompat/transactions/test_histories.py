@@ -34,7 +34,7 @@ class Written:
 
     values: list[tuple[TopicPartition, object]] = field(default_factory=list)
     asked: bool | None = None
-    told: bool | None = None
+    confirmed: bool | None = None
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Life:
         if answer.error_code:
             self.forget(client)
             return
-        client.open.told = client.open.asked
+        client.open.confirmed = client.open.asked
         client.producer = answer.producer
         self.next_transaction(client)
 
@@ -185,9 +185,9 @@ class Life:
             # The log decides on them in any order.
             held = log.held.pop(self.rng.randrange(len(log.held)))
             held.succeed() if self.rng.random() < 0.8 else held.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
-        for each in PARTITIONS:
-            self.world.refuse(each, None)
-            self.world.partitions.all[each].release()
+        for partition in PARTITIONS:
+            self.world.refuse(partition, None)
+            self.world.partitions.all[partition].release()
 
     def kill(self) -> None:
         """Kill the process: writes under way may be in the log or not, and no client gets a response."""
@@ -197,9 +197,9 @@ class Life:
         for append in held:
             if self.rng.random() < 0.5:
                 log.store(append.partition, append.batch)
-        for each in PARTITIONS:
-            self.world.partitions.all[each].held.clear()
-            self.world.partitions.all[each].hold = False
+        for partition in PARTITIONS:
+            self.world.partitions.all[partition].held.clear()
+            self.world.partitions.all[partition].hold = False
         log.hold, log.refuse_with = False, None
         self.world = self.world.restarted(request_timeout_ms=3000)
         for client in self.clients:
@@ -234,9 +234,9 @@ def test_every_transaction_ends_in_all_partitions_as_reported(seed: int, monkeyp
     assert not [record for where in PARTITIONS for record in life.world.partitions.all[where].open]
     for written in life.transactions:
         outcomes = life.outcomes(written)
-        if written.told is True:
+        if written.confirmed is True:
             assert outcomes == {"committed"}
-        elif written.told is False or not written.asked:
+        elif written.confirmed is False or not written.asked:
             assert outcomes == {"aborted"}
         else:
             assert outcomes in ({"committed"}, {"aborted"})
@@ -245,10 +245,10 @@ def test_every_transaction_ends_in_all_partitions_as_reported(seed: int, monkeyp
 
 def test_lives_are_full_of_transactions() -> None:
     """Without these events the test above would show little."""
-    told = {True: 0, False: 0, None: 0}
+    counts = {True: 0, False: 0, None: 0}
     for seed in range(10):
         life = Life(seed)
         life.live()
         for written in life.transactions:
-            told[written.told] += 1
-    assert min(told.values()) > 10
+            counts[written.confirmed] += 1
+    assert min(counts.values()) > 10

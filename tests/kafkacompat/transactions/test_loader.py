@@ -48,7 +48,7 @@ def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixtu
     newer_version, unknown_state = b"\0\2" + value[2:], value[:16] + b"\x09" + value[17:]
     world = load_world((key, value), (b"\0\7abc", b"x"), (None, b"x"), (key, newer_version), (key, unknown_state))
     assert world.state() == "Ongoing"
-    assert sorted(each for each in caplog.messages if "left out" in each) == [
+    assert sorted(message for message in caplog.messages if "left out" in message) == [
         "__coordinated-0: left out 1 records: TransactionLogValue has no version 2",
         "__coordinated-0: left out 1 records: a record of 0 bytes has no room for its version",
         "__coordinated-0: left out 1 records: there is no transaction state 9",

@@ -106,7 +106,7 @@ def test_records_wait_a_little_for_others_of_the_same_transaction() -> None:
     world = World()
     producer = world.init()
     world.log.hold = True
-    first, second = (verify(world, producer, each, add=True) for each in (P0, P1))
+    first, second = (verify(world, producer, partition, add=True) for partition in (P0, P1))
     assert is_waiting(first) and is_waiting(second)
     world.log.held.pop().succeed()
     assert take_response(first) == {P0: NONE}
@@ -120,7 +120,7 @@ def test_records_do_not_wait_for_long() -> None:
     world = World()
     producer = world.init()
     world.log.hold = True
-    first, second = (verify(world, producer, each, add=True) for each in (P0, P1))
+    first, second = (verify(world, producer, partition, add=True) for partition in (P0, P1))
     world.clock.advance(0.11)
     assert take_response(second) == {P1: CONCURRENT}
     world.log.held.pop().succeed()
@@ -149,7 +149,7 @@ def test_the_number_of_waiting_requests_is_limited() -> None:
     assert take_response(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
     world.log.hold = False
     world.log.held.pop().succeed()
-    assert {take_response(each) for each in waiting} == {NONE}
+    assert {take_response(answer) for answer in waiting} == {NONE}
 
 
 def test_records_that_wait_learn_of_a_resignation() -> None:
@@ -282,6 +282,6 @@ def test_appends_that_wait_in_the_same_partition_complete_without_nesting() -> N
     world.log.hold = False
     for held in world.log.held:
         held.succeed()
-    assert {take_response(each).error_code for each in ends} == {NONE}
-    assert {take_response(each) for each in following} == {NONE}
+    assert {take_response(answer).error_code for answer in ends} == {NONE}
+    assert {take_response(answer) for answer in following} == {NONE}
     assert {world.state(name) for name in producers} == {"Ongoing"}

@@ -77,7 +77,7 @@ END = {
 def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
     letters = {EndEffect.PREPARE: "P", EndEffect.ANSWER: "A", EndEffect.REFUSE: "R", None: "."}
     asked = [(ending, repeat) for ending in (Ending.COMMIT, Ending.ABORT) for repeat in (False, True)]
-    assert "".join(letters[ON_END[case].get(each)] for each in asked) == END[case]
+    assert "".join(letters[ON_END[case].get(request)] for request in asked) == END[case]
 
 
 def test_every_prepared_state_is_a_legal_transition() -> None:

@@ -49,13 +49,13 @@ def find(node: Node, topics: Mapping[str, TopicImage]) -> None:
 
 def offsets(partition: Partition) -> list[int]:
     """The base offsets of all batches, read as consumers do."""
-    found, offset = [], partition.log.log_start_offset
+    base_offsets, offset = [], partition.log.log_start_offset
     while (region := partition.log.read(offset, 1, partition.high_watermark)) is not None:
         header = read_header(region.pread(0, region.size_bytes))
         region.release()
-        found.append(header.base_offset)
+        base_offsets.append(header.base_offset)
         offset = header.last_offset + 1
-    return found
+    return base_offsets
 
 
 def step(node: Node) -> bool:
@@ -73,9 +73,9 @@ def move(node: Node, path: str = "/b") -> None:
 
 
 def home(node: Node) -> str:
-    found = node.replicas.directories.find_home(("t", 0))
-    assert found is not None
-    return found.path
+    directory = node.replicas.directories.find_home(("t", 0))
+    assert directory is not None
+    return directory.path
 
 
 def folders(node: Node, path: str) -> list[str]:

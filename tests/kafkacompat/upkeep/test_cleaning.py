@@ -90,26 +90,26 @@ class World:
 
     def keys(self, partition: Partition) -> str:
         """The keys of all records in their order."""
-        found = ""
+        keys = ""
         for data in batches_of(partition):
-            found += "".join((record.key or b"-").decode() for record in read_records(data))
-        return found
+            keys += "".join((record.key or b"-").decode() for record in read_records(data))
+        return keys
 
     def names(self) -> list[str]:
         return self.files.list("/a/t-0")
 
 
 def batches_of(partition: Partition) -> list[bytes]:
-    found = []
+    batches = []
     offset = partition.log.log_start_offset
     while offset < partition.log.log_end_offset:
         region = partition.log.read(offset, 1)
         if region is None:
             break
-        found.append(region.pread(0, region.size_bytes))
+        batches.append(region.pread(0, region.size_bytes))
         region.release()
-        offset = int.from_bytes(found[-1][:8], "big") + int.from_bytes(found[-1][23:27], "big") + 1
-    return found
+        offset = int.from_bytes(batches[-1][:8], "big") + int.from_bytes(batches[-1][23:27], "big") + 1
+    return batches
 
 
 def test_a_dirty_log_is_compacted_after_the_backoff_and_the_checkpoint_says_so() -> None:
@@ -129,7 +129,7 @@ def test_a_dirty_log_is_compacted_after_the_backoff_and_the_checkpoint_says_so()
         "00000000000000000000.index",
         "00000000000000000000.log",
         "00000000000000000000.timeindex",
-        *(f"{compacted_to:020}.{each}" for each in ("index", "log", "snapshot", "timeindex")),
+        *(f"{compacted_to:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),
         "leader-epoch-checkpoint",
         "partition.metadata",
     ]
@@ -247,18 +247,18 @@ def test_a_log_is_compacted_on_demand_though_it_is_not_due() -> None:
 
 def test_the_dirtiest_is_the_first() -> None:
     world = World(min_cleanable_dirty_ratio=0.1)
-    one, two = world.open("t"), world.open("u")
-    world.put(one, *"abcdefghijabcdefghij")
+    first, second = world.open("t"), world.open("u")
+    world.put(first, *"abcdefghijabcdefghij")
     world.cleaner.start()
     world.work(BACKOFF_S)
-    world.put(one, *"aaaaaa")
-    world.put(two, *"aaaaaa")
+    world.put(first, *"aaaaaa")
+    world.put(second, *"aaaaaa")
     order: list[Partition] = []
     for _ in range(50):
         world.node.clock.advance(BACKOFF_S)
         world.step()
-        order += [each for each in (one, two) if world.cleaner.is_cleaning(each) and each not in order]
-    assert order == [two, one]
+        order += [log for log in (first, second) if world.cleaner.is_cleaning(log) and log not in order]
+    assert order == [second, first]
 
 
 def test_records_younger_than_min_compaction_lag_stay() -> None:
@@ -504,8 +504,8 @@ def test_a_damaged_log_is_skipped_and_reported_once(caplog: pytest.LogCaptureFix
     assert world.workers.calls == ["compact"] * 2
     assert len(world.keys(other)) < 6
     assert not any("cleaned" in name for name in world.names())
-    told, remembered = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
-    assert "00000000000000000000.log begins no sound batch" in told
+    reported, remembered = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
+    assert "00000000000000000000.log begins no sound batch" in reported
     assert "00000000000000000000.log is damaged" in remembered and list(partition.log.examiner.corrupt) == [0]
 
 

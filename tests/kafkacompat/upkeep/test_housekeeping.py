@@ -134,7 +134,7 @@ def test_expired_files_are_renamed_at_once_and_removed_after_file_delete_delay_m
     world.node.clock.advance(1)
     world.node.work()
     assert world.logs() == ["2.log"]
-    # Who was sent the file still reads it.
+    # A client that was sent the file still reads it.
     assert region.pread(0, region.size_bytes) == sent
     region.release()
 
@@ -278,7 +278,7 @@ def test_of_too_many_producers_those_idle_for_longest_are_forgotten() -> None:
 def test_of_too_many_producers_that_were_asked_about_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_producers, "MOST_GUARDS", 300)
     world = World(LogConfig())
-    guards = [world.partition.guard(each, 0, 0, begins_at_zero=True) for each in range(301)]
+    guards = [world.partition.guard(producer_id, 0, 0, begins_at_zero=True) for producer_id in range(301)]
     verifications = world.partition.log.producer_state.verifications
     world.housekeeping.limit_producers()
     world.node.clock.advance(0)

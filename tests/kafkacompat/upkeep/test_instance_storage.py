@@ -117,9 +117,9 @@ class History:
 
     def resign(self, partition: Partition) -> None:
         self.epoch += 1
-        for each in self.world.node.replicas:
-            if not each.is_leader:
-                each.become_follower(2, self.epoch)
+        for other in self.world.node.replicas:
+            if not other.is_leader:
+                other.become_follower(2, self.epoch)
         partition.become_follower(2, self.epoch)
 
     def truncate(self, partition: Partition) -> None:

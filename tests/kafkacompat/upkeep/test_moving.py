@@ -94,7 +94,7 @@ def test_appends_and_fetches_go_on_while_a_partition_moves() -> None:
     node.work()
     outcome(begun)
     assert home(node) == "/b"
-    assert [each.base_offset for each in results] == list(range(20, 80)) == offsets(partition)[20:]
+    assert [result.base_offset for result in results] == list(range(20, 80)) == offsets(partition)[20:]
     # What was found in the old log can still be sent.
     assert read_header(region.pread(0, region.size_bytes)).base_offset == 0
     region.release()
@@ -203,7 +203,7 @@ def test_a_move_goes_no_faster_than_it_may() -> None:
     copied: list[int] = []
     while home(node) == "/a":
         node.work()
-        copied.extend(each.copy.size_bytes for each in node.moves)
+        copied.extend(partition_move.copy.size_bytes for partition_move in node.moves)
         node.clock.advance(1)
     assert copied == list(range(100, size_bytes - moving.PAUSE_BELOW_BYTES + 100, 100))
     assert offsets(partition) == list(range(30))
@@ -279,9 +279,9 @@ def test_a_move_that_is_given_up_leaves_those_in_line_alone(steps: int) -> None:
     node.replicas.move("t", 0, "/a")
     node.disks[1].work()
     node.work()
-    results = [outcome(each) if isinstance(each, Deferred) else each for each in waiting]
-    assert [each.base_offset for each in results] == list(range(20, 40))
-    assert not any(each.offline for each in node.directories)
+    results = [outcome(append) if isinstance(append, Deferred) else append for append in waiting]
+    assert [result.base_offset for result in results] == list(range(20, 40))
+    assert not any(directory.offline for directory in node.directories)
 
 
 @pytest.mark.parametrize("steps", range(12))
@@ -296,7 +296,7 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int, caplog: py
     while not has_fired(deleted):
         assert step(node)
     assert "t-0" not in folders(node, "/a") + folders(node, "/b")
-    assert not any(each.offline for each in node.directories)
+    assert not any(directory.offline for directory in node.directories)
     node.open(topic(topic_id=b"n" * 16))
     node.clock.advance(60)
     node.work()

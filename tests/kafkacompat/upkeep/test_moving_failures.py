@@ -43,7 +43,7 @@ def test_a_directory_that_fails_takes_no_partition_with_it(operation: str) -> No
     node.files.fail_on(operation, errno.EIO)
     node.replicas.move("t", 0, "/b").addErrback(lambda _: None)
     node.work()
-    assert [each.offline for each in node.directories] == [False, True]
+    assert [directory.offline for directory in node.directories] == [False, True]
     assert home(node) == "/a"
     assert node.append(partition).base_offset == 20
 
@@ -55,7 +55,7 @@ def test_a_full_disk_only_ends_the_move() -> None:
     node.files.fail_on("append", errno.ENOSPC)
     node.replicas.move("t", 0, "/b").addErrback(lambda _: None)
     node.work()
-    assert [each.offline for each in node.directories] == [False, False]
+    assert [directory.offline for directory in node.directories] == [False, False]
     assert (home(node), folders(node, "/b")) == ("/a", [])
     assert node.append(partition).base_offset == 20
     move(node)
@@ -69,7 +69,7 @@ def test_a_log_that_cannot_be_read_goes_offline() -> None:
     node.files.fail_on("pread", errno.EIO)
     node.replicas.move("t", 0, "/b")
     node.work()
-    assert [each.offline for each in node.directories] == [True, False]
+    assert [directory.offline for directory in node.directories] == [True, False]
     assert partition.closed
 
 
@@ -130,13 +130,13 @@ def test_a_crash_at_any_instant_leaves_one_whole_log(lose_unsynced: bool) -> Non
         files.operations_left = -1
         files.crash(lose_unsynced)
         after, survivor = restarted(node)
-        found = offsets(survivor)
-        assert found[:17] == list(range(3, 20)), operations
-        assert found == list(range(3, 3 + len(found)))
+        base_offsets = offsets(survivor)
+        assert base_offsets[:17] == list(range(3, 20)), operations
+        assert base_offsets == list(range(3, 3 + len(base_offsets)))
         after.work()
         assert not any("future" in name for path in ("/a", "/b") for name in folders(after, path))
         assert sum(folders(after, path).count("t-0") for path in ("/a", "/b")) == 1
-        assert after.append(survivor).base_offset == 3 + len(found)
+        assert after.append(survivor).base_offset == 3 + len(base_offsets)
         return crashed
 
     assert count_crashes(crash) > 20

@@ -27,12 +27,12 @@ def node_with_partitions() -> Node:
 
 
 def list_homes(node: Node) -> set[str]:
-    found = (node.replicas.directories.find_home(("t", index)) for index in range(COUNT))
-    return {"nowhere" if each is None else each.path for each in found}
+    homes = (node.replicas.directories.find_home(("t", index)) for index in range(COUNT))
+    return {"nowhere" if directory is None else directory.path for directory in homes}
 
 
 def work_off(node: Node) -> int:
-    """Let the disks do what waits now, but not yet what that leads to; returns how much waited for /b."""
+    """Let the disks do the work that waits now, but not the work that follows from it; return how much waited for /b."""
     waiting = [len(disk.waiting) for disk in node.disks]
     for disk, count in zip(node.disks, waiting, strict=True):
         for _ in range(count):
@@ -70,7 +70,7 @@ def test_a_stopping_broker_does_not_wait_for_moves() -> None:
     begun = [node.replicas.move("t", index, "/b") for index in range(COUNT)]
     stopped = node.moves.stop()
     assert not has_fired(stopped)
-    assert [refusal(each) for each in begun[1:]] == [ErrorCode.KAFKA_STORAGE_ERROR] * (COUNT - 1)
+    assert [refusal(move) for move in begun[1:]] == [ErrorCode.KAFKA_STORAGE_ERROR] * (COUNT - 1)
     work_off(node)
     outcome(begun[0])
     assert outcome(stopped) is None
@@ -85,7 +85,7 @@ def test_a_directory_that_fails_ends_any_number_of_moves(caplog: pytest.LogCaptu
     begun = [node.replicas.move("t", index, "/b") for index in range(count)]
     node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     node.work()
-    assert {refusal(each) for each in begun[1:]} == {ErrorCode.KAFKA_STORAGE_ERROR}
+    assert {refusal(move) for move in begun[1:]} == {ErrorCode.KAFKA_STORAGE_ERROR}
     assert list(node.moves) == []
     assert "RecursionError" not in caplog.text
     assert len(list(node.replicas)) == count

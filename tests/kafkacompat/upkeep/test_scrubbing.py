@@ -97,7 +97,7 @@ class World:
 
 def test_a_round_reads_every_rolled_segment_once_at_its_rate(tmp_path: Path) -> None:
     world = World(tmp_path)
-    assert [each.sealed for each in world.partition.log.segments] == [True, True, False]
+    assert [segment.sealed for segment in world.partition.log.segments] == [True, True, False]
     assert world.step(FIRST_DELAY_S - 1) == 0
     assert world.step(1) == 1
     # Five batches are three pieces of two, two and one; each second has room for two.
@@ -126,8 +126,8 @@ def test_damage_is_recorded_and_logged_and_the_round_continues(
     assert len(caplog.messages) == 2 and "offsets 1 to 1" in caplog.messages[0]
     with pytest.raises(CorruptDataError):
         world.partition.read(9, 1000, at_least_one_batch=True)
-    found = world.partition.read(8, 1000, at_least_one_batch=True)
-    assert found.size_bytes == len(RECORDS)
+    read = world.partition.read(8, 1000, at_least_one_batch=True)
+    assert read.size_bytes == len(RECORDS)
     assert world.partition.read(10, 1000, at_least_one_batch=True).size_bytes == 2 * len(RECORDS)
 
 
@@ -165,8 +165,8 @@ def test_a_defect_is_logged_and_the_round_continues(
     scrub, first = world.workers.call, str(world.segment(0))
 
     def failing(name: str, extent: ScrubExtent, *arguments: Any) -> Any:
-        found = scrub(name, extent, *arguments)
-        return found if extent.path != first else found.no_such_thing
+        result = scrub(name, extent, *arguments)
+        return result if extent.path != first else result.no_such_thing
 
     monkeypatch.setattr(world.workers, "call", failing)
     with caplog.at_level(logging.ERROR):
@@ -189,7 +189,7 @@ def test_a_segment_that_gets_its_name_meanwhile_is_read_all_the_same(
     with caplog.at_level(logging.ERROR):
         for _ in range(20):
             world.step(1)
-    assert ["is damaged" in each for each in caplog.messages] == [True]
+    assert ["is damaged" in message for message in caplog.messages] == [True]
 
 
 def test_a_round_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_unwritable_notes_are_logged_and_the_round_continues(tmp_path: Path, cap
     (tmp_path / FILE_NAME).mkdir()
     world.restart()
     assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
-    assert all("the notes of the scrub" in each for each in caplog.messages) and caplog.messages
+    assert all("the notes of the scrub" in message for message in caplog.messages) and caplog.messages
 
 
 def test_without_workers_of_the_same_code_it_waits_for_the_next_start(

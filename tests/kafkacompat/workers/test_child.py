@@ -15,7 +15,7 @@ from kafkacompat.workers.child import END, ITEM, PROBLEM, RESULT, STREAM
 
 
 def answer_calls(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> list[tuple[int, Any]]:
-    """What the process says to *input_bytes* when every function gives the same, behind its first word."""
+    """Return the answers to *input_bytes* of a process whose functions all are *given*, without its first message."""
 
     class Standard:
         def __init__(self, data: bytes = b"") -> None:
@@ -35,12 +35,12 @@ def answer_calls(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any
     monkeypatch.setattr(child, "import_function", function)
     child.main()
     out.buffer.seek(0)
-    found = []
+    answers = []
     while out.buffer.tell() < len(out.buffer.getvalue()):
-        found.append(pickle.load(out.buffer))
+        answers.append(pickle.load(out.buffer))
     assert imported[: len(child.FUNCTIONS)] == list(child.FUNCTIONS)
-    assert found.pop(0) == (RESULT, None)
-    return found
+    assert answers.pop(0) == (RESULT, None)
+    return answers
 
 
 CALL = pickle.dumps(("any", (2,)))
@@ -54,9 +54,9 @@ def test_an_iterator_computes_only_requested_items(monkeypatch: pytest.MonkeyPat
     computed = []
 
     def count(number: int) -> Iterator[int]:
-        for each in range(number):
-            computed.append(each)
-            yield each
+        for item in range(number):
+            computed.append(item)
+            yield item
 
     whole = [(STREAM, None), (ITEM, 0), (ITEM, 1), (END, None)]
     assert answer_calls(monkeypatch, CALL + b"\n\n\n" + CALL + b"\n", count) == [*whole, (STREAM, None), (ITEM, 0)]

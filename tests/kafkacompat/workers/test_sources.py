@@ -30,21 +30,21 @@ def test_the_fingerprint_of_unchanged_sources_is_the_same(package: Path) -> None
 
 
 def test_any_change_makes_it_another(package: Path) -> None:
-    found = [sources.fingerprint_sources()]
+    fingerprints = [sources.fingerprint_sources()]
     (package / "inner" / "b.py").write_text("'''B'''\n")
-    found.append(sources.fingerprint_sources())
+    fingerprints.append(sources.fingerprint_sources())
     (package / "c.py").touch()
-    found.append(sources.fingerprint_sources())
+    fingerprints.append(sources.fingerprint_sources())
     (package / "c.py").rename(package / "inner" / "c.py")
-    found.append(sources.fingerprint_sources())
+    fingerprints.append(sources.fingerprint_sources())
     (package / "a.py").unlink()
-    found.append(sources.fingerprint_sources())
+    fingerprints.append(sources.fingerprint_sources())
     (package / "compiled.so").touch()
-    found.append(sources.fingerprint_sources())
+    fingerprints.append(sources.fingerprint_sources())
     (package / "inner" / "b.py").unlink()
     (package / "inner" / "b.py").symlink_to(package / "absent")
-    found.append(sources.fingerprint_sources())
-    assert len(set(found)) == len(found)
+    fingerprints.append(sources.fingerprint_sources())
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 def test_the_fingerprint_covers_the_imported_modules() -> None:

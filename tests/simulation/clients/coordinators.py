@@ -43,8 +43,8 @@ class Coordinator:
         if self._broker is None:
             request = FindCoordinatorRequest(key=self.key, key_type=self._kind, coordinator_keys=[self.key])
             response = await self._process.ask_any(request, lambda response: response.coordinators[0].error_code)
-            found = response.coordinators[0]
-            self._broker = BrokerAddress(found.node_id, found.host, found.port)
+            coordinator = response.coordinators[0]
+            self._broker = BrokerAddress(coordinator.node_id, coordinator.host, coordinator.port)
         return self._broker
 
     async def try_once(

@@ -105,7 +105,7 @@ def list_crashes(
 
 def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
     """Return the disk after a power failure: with all, none, one, or all but one of the unsynced renames."""
-    return [files.after(failure) for failure in OneName.each(files.unsynced_names(directory))]
+    return [files.after(failure) for failure in OneName.list_failures(files.unsynced_names(directory))]
 
 
 def check_reopened(files: MemoryFiles, recovery_point: int) -> int:
@@ -146,7 +146,7 @@ def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) 
 def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
     files, store, log = build_log()
     for left_over in list_crashes(
-        files, lambda: compact_all(store, log), lambda: list(map(files.after, OneName.each(0)))
+        files, lambda: compact_all(store, log), lambda: list(map(files.after, OneName.list_failures(0)))
     ):
         for each in crashed_in_the_start(left_over, log.directory):
             check_reopened(each, RECOVERY_POINT)

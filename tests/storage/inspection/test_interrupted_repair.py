@@ -57,7 +57,7 @@ def list_crashes(store: Store, left: MemoryFiles, *, is_power: bool) -> list[Mem
     if not is_power:
         return [left.killed()]
     unsynced = sum(left.unsynced_names(store.path(folder)) for folder in (FOLDER, "data"))
-    return [left.after(failure) for failure in OneName.each(unsynced)]
+    return [left.after(failure) for failure in OneName.list_failures(unsynced)]
 
 
 def list_states(is_power: bool) -> tuple[list[Store], set[bytes]]:

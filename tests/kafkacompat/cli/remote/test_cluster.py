@@ -69,8 +69,8 @@ class FakeBrokers:
     def _find_coordinator(self) -> Response:
         self.not_yet -= 1
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE if self.not_yet >= 0 else ErrorCode.NONE
-        found = Coordinator(key="g", node_id=COORDINATOR, error_code=code, error_message=None)
-        return FindCoordinatorResponse(coordinators=[found])
+        coordinator = Coordinator(key="g", node_id=COORDINATOR, error_code=code, error_message=None)
+        return FindCoordinatorResponse(coordinators=[coordinator])
 
 
 class FakeConnection:
@@ -179,8 +179,8 @@ def test_members_of_share_groups_and_their_offsets() -> None:
     answer = DescribeShareGroupOffsetsResponse(groups=[group])
     brokers.answers[DescribeShareGroupOffsetsRequest] = lambda: answer
     cluster = brokers.make_cluster()
-    found = describe_group(cluster, GroupListing("g", "share", "share", "Stable", COORDINATOR))
-    assert found.members == [MemberDescription("m", None, "c", "/h", [("orders", 0), ("orders", 1)])]  # type: ignore[list-item]
+    description = describe_group(cluster, GroupListing("g", "share", "share", "Stable", COORDINATOR))
+    assert description.members == [MemberDescription("m", None, "c", "/h", [("orders", 0), ("orders", 1)])]  # type: ignore[list-item]
     assert read_share_offsets(cluster, "g") == {("orders", 0): GroupPosition(4, 6), ("orders", 1): GroupPosition(2)}
 
 
@@ -204,8 +204,8 @@ def test_members_of_streams_groups_have_the_partitions_of_their_tasks() -> None:
     answer = streams.StreamsGroupDescribeResponse(groups=[described])
     brokers.answers[streams.StreamsGroupDescribeRequest] = lambda: answer
     listing = GroupListing("g", "streams", "streams", "Stable", COORDINATOR)
-    found = describe_group(brokers.make_cluster(), listing)
-    assert found.members == [
+    description = describe_group(brokers.make_cluster(), listing)
+    assert description.members == [
         MemberDescription("m", "i", "c", "/h", [("by-customer", 1), ("orders", 1)])  # type: ignore[list-item]
     ]
     described.topology = None

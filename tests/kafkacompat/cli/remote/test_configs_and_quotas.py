@@ -31,7 +31,7 @@ def test_configs_are_set_reset_and_described(world: RemoteWorld) -> None:
     assert (described["name"], threads["value"]) == ("1", "2")
 
     world.succeed("configs", "alter", "groups", "g", "--add-config", "consumer.session.timeout.ms=50000")
-    assert [found["name"] for found in world.read("configs", "describe", "groups")] == ["g"]
+    assert [group["name"] for group in world.read("configs", "describe", "groups")] == ["g"]
     assert world.read("configs", "describe", "client-metrics") == []
 
 

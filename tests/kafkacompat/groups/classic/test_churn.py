@@ -40,7 +40,7 @@ class Generation:
     leaders: set[str] = field(default_factory=set)
     protocols: set[str | None] = field(default_factory=set)
     members: set[str] = field(default_factory=set)
-    told: dict[str, list[bytes | ErrorCode]] = field(default_factory=dict)
+    assignments: dict[str, list[bytes | ErrorCode]] = field(default_factory=dict)
 
 
 class Client:
@@ -78,7 +78,7 @@ class Client:
             self.forget_if_unknown(code)
         else:
             self.member_id, self.generation = answer.member_id, answer.generation_id
-            self.leads = [each.member_id for each in answer.members] if not answer.skip_assignment else []
+            self.leads = [member.member_id for member in answer.members] if not answer.skip_assignment else []
             self.churn.began(answer)
 
     def sync(self) -> None:
@@ -94,7 +94,7 @@ class Client:
     def synced(self, answer: SyncGroupResponse) -> None:
         self.waiting = None
         code = ErrorCode(answer.error_code)
-        self.churn.told(self.member_id, self.generation, code or answer.assignment)
+        self.churn.note_assignment(self.member_id, self.generation, code or answer.assignment)
         self.forget_if_unknown(code)
 
     def unless_restarted(self, response: T, then: Callable[[T], None], answer: object) -> None:
@@ -144,8 +144,8 @@ class Churn:
             if answer.leader != answer.member_id:
                 self.broken.append(f"{answer.member_id} was told who is in the generation, but {answer.leader} leads")
 
-    def told(self, member_id: str, generation: int, what: bytes | ErrorCode) -> None:
-        self.generations.setdefault(generation, Generation()).told.setdefault(member_id, []).append(what)
+    def note_assignment(self, member_id: str, generation: int, assignment: bytes | ErrorCode) -> None:
+        self.generations.setdefault(generation, Generation()).assignments.setdefault(member_id, []).append(assignment)
 
     def run(self) -> None:
         for _ in range(STEPS):
@@ -185,17 +185,21 @@ class Churn:
     def check_generation(self, number: int, generation: Generation) -> None:
         assert len(generation.leaders) <= 2, "one leader, or one and the process that took its place over"
         assert len(generation.protocols) <= 1
-        for member_id, answers in generation.told.items():
-            for what in answers:
-                assert what in REFUSALS or self.is_own(number, member_id, what), (number, member_id, what)
+        for member_id, assignments in generation.assignments.items():
+            for assignment in assignments:
+                assert assignment in REFUSALS or self.is_own(number, member_id, assignment), (
+                    number,
+                    member_id,
+                    assignment,
+                )
 
-    def is_own(self, number: int, member_id: str, what: object) -> bool:
-        """An assignment is the member's own, of this generation; empty if the leader did not know it."""
-        if not isinstance(what, bytes):
+    def is_own(self, number: int, member_id: str, assignment: object) -> bool:
+        """Return whether an assignment is the member's own, of this generation, or empty because the leader did not know it."""
+        if not isinstance(assignment, bytes):
             return False
         same_instance = f"{number} {member_id[:2]}".encode()
-        return what in (b"", f"{number} {member_id}".encode()) or (
-            member_id[:1] == "i" and what.startswith(same_instance)
+        return assignment in (b"", f"{number} {member_id}".encode()) or (
+            member_id[:1] == "i" and assignment.startswith(same_instance)
         )
 
     def calm_down(self) -> None:

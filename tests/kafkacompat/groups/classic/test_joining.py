@@ -103,7 +103,7 @@ def test_only_the_leader_receives_the_members() -> None:
     world.clock.advance(DELAY_S)
     world.clock.advance(DELAY_S)
     leader, follower = take_response(first_answer), take_response(second_answer)
-    assert [(each.member_id, each.metadata) for each in leader.members] == [(first, b"one"), (second, b"two")]
+    assert [(member.member_id, member.metadata) for member in leader.members] == [(first, b"one"), (second, b"two")]
     assert follower.members == []
     for answer in (leader, follower):
         assert (answer.generation_id, answer.leader) == (1, first)
@@ -133,7 +133,7 @@ def test_a_protocol_named_twice_counts_once() -> None:
     world = World()
     _, answer = world.join_twice(protocols=(("a", b"first"), ("a", b"second")))
     world.clock.advance(DELAY_S)
-    assert [each.metadata for each in take_response(answer).members] == [b"first"]
+    assert [member.metadata for member in take_response(answer).members] == [b"first"]
 
 
 # A known member rejoins: state, leader?, changed? -> effect
@@ -152,7 +152,7 @@ def test_joining_again(story: str, restful: set[tuple[bool, bool]], is_leader: b
     if (is_leader, is_changed) in restful:
         joined = take_response(answer)
         assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, members[0])
-        assert [each.member_id for each in joined.members] == (members if is_leader else [])
+        assert [member.member_id for member in joined.members] == (members if is_leader else [])
     else:
         assert is_waiting(answer)
         assert world.state() == "PreparingRebalance"

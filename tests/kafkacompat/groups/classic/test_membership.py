@@ -25,7 +25,7 @@ def test_members_get_their_assignment_once_it_is_in_the_log() -> None:
     assert world.state() == "CompletingRebalance"
     world.log.held.pop().succeed()
     answers = [take_response(leader), take_response(follower)]
-    assert [(each.assignment, each.protocol_type, each.protocol_name) for each in answers] == [
+    assert [(answer.assignment, answer.protocol_type, answer.protocol_name) for answer in answers] == [
         (b"a", "consumer", "range"),
         (b"b", "consumer", "range"),
     ]
@@ -83,7 +83,7 @@ def test_a_second_sync_of_one_member_answers_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "reported"),
     [
         (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -97,13 +97,13 @@ def test_a_second_sync_of_one_member_answers_the_first() -> None:
         (ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
     ],
 )
-def test_an_assignment_that_the_log_refuses_is_none(refusal: ErrorCode, told: ErrorCode) -> None:
+def test_an_assignment_that_the_log_refuses_is_none(refusal: ErrorCode, reported: ErrorCode) -> None:
     world = World()
     members = world.form(2)
     follower = world.sync(members[1], 1)
     world.log.refuse_with = refusal
     leader = world.sync(members[0], 1, {})
-    assert [take_response(leader).error_code, take_response(follower).error_code] == [told, told]
+    assert [take_response(leader).error_code, take_response(follower).error_code] == [reported, reported]
     assert world.state() == "PreparingRebalance"
 
 

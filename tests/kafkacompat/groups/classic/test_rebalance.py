@@ -75,7 +75,7 @@ def test_a_member_on_its_way_in_is_waited_for() -> None:
     (answer,) = rejoin(world, members)
     assert is_waiting(answer)
     world.join(member_id)
-    assert {each.member_id for each in take_response(answer).members} == {*members, member_id}
+    assert {member.member_id for member in take_response(answer).members} == {*members, member_id}
 
 
 def test_a_member_on_its_way_in_that_never_comes_is_waited_for_no_longer_than_its_session() -> None:
@@ -120,7 +120,7 @@ def test_the_most_patient_member_decides_how_long_is_waited() -> None:
     world.clock.advance(39)
     assert is_waiting(answer)
     world.clock.advance(1)
-    assert [each.member_id for each in take_response(answer).members] == [first]
+    assert [member.member_id for member in take_response(answer).members] == [first]
 
 
 def test_when_the_leader_does_not_join_in_time_another_leads() -> None:

@@ -16,7 +16,7 @@ def make_stable_group(world: World, count: int = 2, session_s: float = SESSION_S
         world.clock.advance(DELAY_S)
     members = [take_response(answer).member_id for answer in answers]
     for number, member_id in reversed(list(enumerate(members))):
-        assignments = {each: each.encode() for each in members} if number == 0 else {}
+        assignments = {member: member.encode() for member in members} if number == 0 else {}
         world.sync(member_id, 1, assignments, instance=f"i{number}")
     assert world.state() == "Stable"
     return members
@@ -27,7 +27,7 @@ def test_a_static_member_gets_its_id_from_its_instance_and_joins_at_once() -> No
     answer = world.join(instance="i0")
     world.clock.advance(DELAY_S)
     assert take_response(answer).member_id.startswith("i0-")
-    assert [each.group_instance_id for each in take_response(answer).members] == ["i0"]
+    assert [member.group_instance_id for member in take_response(answer).members] == ["i0"]
 
 
 def test_a_follower_that_comes_back_keeps_its_place_without_a_rebalance() -> None:
@@ -50,7 +50,7 @@ def test_a_leader_that_comes_back_does_not_assign_again(version: int) -> None:
     assert (back.error_code, back.generation_id) == (0, 1)
     if version >= 9:
         assert (back.leader, back.skip_assignment) == (back.member_id, True)
-        assert {each.member_id for each in back.members} == {back.member_id, follower}
+        assert {member.member_id for member in back.members} == {back.member_id, follower}
     else:
         assert (back.leader, back.skip_assignment, back.members) == (old, False, [])
 
@@ -206,7 +206,7 @@ def test_a_static_member_that_joins_late_keeps_its_place_until_its_session_ends(
     world.wait(60)
     joined = take_response(answer)
     assert joined.generation_id == 2
-    assert {each.member_id for each in joined.members} == {leader, late}
+    assert {member.member_id for member in joined.members} == {leader, late}
     world.sync(leader, 2, {}, instance="i0")
     for _ in range(12):
         world.heartbeat(leader, 2, instance="i0")

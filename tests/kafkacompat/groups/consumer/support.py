@@ -50,7 +50,7 @@ class ConsumerWorld(World):
 
     def publish(self, *topics: TopicImage) -> None:
         image = self.metadata.image
-        self.metadata.publish(image.with_topics({each.name: each for each in topics}))
+        self.metadata.publish(image.with_topics({topic.name: topic for topic in topics}))
 
     def group(self, name: str = GROUP) -> ConsumerGroup:
         group = self.coordinator._registry.by_id[name]
@@ -85,8 +85,8 @@ class ConsumerWorld(World):
         return self.beat(member_id, 0, **(joining | fields))
 
     def name_of(self, wanted: bytes) -> str:
-        found = self.metadata.image.topics_by_id.get(wanted)
-        return found.name if found else wanted.decode()
+        topic = self.metadata.image.topics_by_id.get(wanted)
+        return topic.name if topic else wanted.decode()
 
     def owned(self, **partitions: set[int]) -> list[TopicPartitions]:
         """Return the partitions that a member reports to own."""
@@ -136,9 +136,9 @@ class Consumer:
     def _heard(self, response: ConsumerGroupHeartbeatResponse) -> None:
         assert not response.error_code, response
         self.epoch = response.member_epoch
-        told = self.world.read(response)
-        if told is not None:
-            self.has = told
+        assignment = self.world.read(response)
+        if assignment is not None:
+            self.has = assignment
 
 
 def settle_members(world: ConsumerWorld, *consumers: Consumer) -> None:

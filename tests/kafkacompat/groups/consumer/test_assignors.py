@@ -21,14 +21,14 @@ def make_reader(*topic_ids: bytes, target: Assignment | None = None, instance: s
 
 
 def list_sizes(assignments: Mapping[str, Assignment]) -> list[int]:
-    return [sum(map(len, each.values())) for each in assignments.values()]
+    return [sum(map(len, assignment.values())) for assignment in assignments.values()]
 
 
 def give_assignments(
     subscribers: Mapping[str, Subscriber], assignments: Mapping[str, Assignment]
 ) -> dict[str, Subscriber]:
     """Return the same subscribers with their assignments as targets."""
-    return {name: each._replace(target=assignments.get(name, {})) for name, each in subscribers.items()}
+    return {name: subscriber._replace(target=assignments.get(name, {})) for name, subscriber in subscribers.items()}
 
 
 def count_moved(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> int:
@@ -72,7 +72,7 @@ def test_uniform_moves_no_more_than_it_takes_when_a_member_comes() -> None:
 def test_uniform_gives_a_departed_members_partitions_to_the_others() -> None:
     three = {name: make_reader(A) for name in ("m1", "m2", "m3")}
     before = assign_uniform(three, {A: 6})
-    left = {name: each for name, each in give_assignments(three, before).items() if name != "m2"}
+    left = {name: subscriber for name, subscriber in give_assignments(three, before).items() if name != "m2"}
     after = assign_uniform(left, {A: 6})
     assert list_sizes(after) == [3, 3]
     assert all(before[name][A] <= after[name][A] for name in left)
@@ -104,10 +104,10 @@ def test_many_partitions_take_little_time(name: str, topics: int, partitions: in
     """The assignor blocks the reactor, so it has to be fast: some 70 ms. A search of all topics for each partition takes 15 s."""
     topic_ids = [number.to_bytes(16, "big") for number in range(topics)]
     counts = dict.fromkeys(topic_ids, partitions)
-    one = {"m1": make_reader(*topic_ids)}
-    two = {**give_assignments(one, ASSIGNORS[name](one, counts)), "m2": make_reader(*topic_ids)}
+    first = {"m1": make_reader(*topic_ids)}
+    both = {**give_assignments(first, ASSIGNORS[name](first, counts)), "m2": make_reader(*topic_ids)}
     began = process_time()
-    given = ASSIGNORS[name](two, counts)
+    given = ASSIGNORS[name](both, counts)
     assert process_time() - began < 1
     assert sum(list_sizes(given)) == 10_000
 
@@ -143,15 +143,15 @@ def test_each_partition_goes_to_exactly_one_of_its_readers(
 @settings(max_examples=200, deadline=None)
 @given(COUNTS, st.integers(1, 8), st.integers(1, 8))
 def test_uniform_is_balanced_and_sticky_if_all_read_the_same(counts: dict[bytes, int], first: int, second: int) -> None:
-    one = {f"m{number}": make_reader(A, B) for number in range(first)}
-    before = assign_uniform(one, counts)
-    other = {f"m{number}": make_reader(A, B, target=before.get(f"m{number}")) for number in range(second)}
-    after = assign_uniform(other, counts)
+    earlier = {f"m{number}": make_reader(A, B) for number in range(first)}
+    before = assign_uniform(earlier, counts)
+    later = {f"m{number}": make_reader(A, B, target=before.get(f"m{number}")) for number in range(second)}
+    after = assign_uniform(later, counts)
     assert max(list_sizes(after)) - min(list_sizes(after)) <= 1
     left = {name: before[name] for name in before.keys() & after.keys()}
     least = sum(max(0, size - max(list_sizes(after))) for size in list_sizes(left))
     assert count_moved(left, after) <= least + sum(size > min(list_sizes(after)) for size in list_sizes(left))
-    assert assign_uniform(give_assignments(other, after), counts) == after
+    assert assign_uniform(give_assignments(later, after), counts) == after
 
 
 @settings(max_examples=200, deadline=None)

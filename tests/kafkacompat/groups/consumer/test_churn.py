@@ -179,9 +179,12 @@ class Churn:
             known = contents.members.get(member.member_id)
             # A member that was removed does not know it yet, and reads on until its next heartbeat.
             if known is not None:
-                for each in member.has:
-                    assert each[0] not in there or known.assignment_epoch(*each) is not None, (member.member_id, each)
-                    assert readers.setdefault(each, member.member_id) == member.member_id
+                for partition in member.has:
+                    assert partition[0] not in there or known.assignment_epoch(*partition) is not None, (
+                        member.member_id,
+                        partition,
+                    )
+                    assert readers.setdefault(partition, member.member_id) == member.member_id
 
     def check_contents(self, contents: GroupContents) -> None:
         """Check that the fields of the contents that repeat the members agree with them."""
@@ -198,7 +201,7 @@ class Churn:
         assert sum(count for _, count in contents.subscriptions.values()) == len(members)
         assert contents.subscriptions.keys() == {member.topics for member in members}
         assert contents.pattern_members.total() == sum(bool(member.pattern) for member in members)
-        assert contents.statics == {each.instance_id: each.member_id for each in members if each.instance_id}
+        assert contents.statics == {member.instance_id: member.member_id for member in members if member.instance_id}
         assert {member_id for _, member_id in self.world.group().timers} >= contents.members.keys()
 
     def come_to_rest(self) -> None:
@@ -211,19 +214,19 @@ class Churn:
                 member.beat()
                 self.check()
         wanted = {name for member in self.members for name in self.reads(member)}
-        had = sorted(each for member in self.members for each in member.has)
+        had = sorted(partition for member in self.members for partition in member.has)
         image = self.world.metadata.image
         assert had == sorted((image.topics[name].topic_id, number) for name in wanted for number in self.numbers(name))
         if self.members:
             assert self.world.group().state_name == "Stable"
-            assert {each.member_epoch for each in self.world.contents().members.values()} == {
+            assert {known.member_epoch for known in self.world.contents().members.values()} == {
                 self.world.contents().epoch
             }
 
     def reads(self, member: Member | ClassicMember) -> set[str]:
         pattern = member.pattern if isinstance(member, Member) else None
-        found = {"t|u": {"t", "u"}, "[uv].*": {"u", "v"}, "x?": set[str](), None: set[str]()}[pattern]
-        return {*member.topics, *found}
+        matches = {"t|u": {"t", "u"}, "[uv].*": {"u", "v"}, "x?": set[str](), None: set[str]()}[pattern]
+        return {*member.topics, *matches}
 
     def numbers(self, name: str) -> range:
         return range(self.topics[name][0])

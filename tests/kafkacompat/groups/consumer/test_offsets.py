@@ -24,18 +24,18 @@ def world() -> ConsumerWorld:
 def commit(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, *, knows_epochs: bool = True
 ) -> ErrorCode:
-    one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
+    offset = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
     identity = SenderIdentity(member_id, None, epoch, knows_epochs=knows_epochs)
-    return take_response(world.coordinator.commit(GROUP, identity, [one]))[0]
+    return take_response(world.coordinator.commit(GROUP, identity, [offset]))[0]
 
 
 def commit_in_transaction(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, instance: str | None = None
 ) -> ErrorCode:
-    one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
+    offset = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
     identity = SenderIdentity(member_id, instance, epoch)
     producer = LogProducer(9, 0, NOT_VERIFIED)
-    return take_response(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
+    return take_response(world.coordinator.commit_in_transaction(GROUP, identity, producer, [offset]))[0]
 
 
 def fetch(world: ConsumerWorld, member_id: str | None = None, epoch: int = -1) -> ErrorCode:
@@ -122,15 +122,15 @@ def test_pending_offsets_survive_a_change_of_the_protocol(world: ConsumerWorld, 
     )
     assert commit_in_transaction(world, "", -1) == 0
     world.come("m", "t")
-    for each in (world, world.restarted()):
-        fetched = take_response(each.coordinator.fetch_offsets(GROUP))
+    for process in (world, world.restarted()):
+        fetched = take_response(process.coordinator.fetch_offsets(GROUP))
         assert ("t", 0) in fetched.offsets.pending
     partition = world.coordinator.partition_for(GROUP)
     batch = make_marker(is_commit=is_commit)
     take_response(
         world.coordinator.end_transaction(partition, 9, is_commit, lambda: world.log.append(partition, batch))
     )
-    assert [each.committed() for each in (world, world.restarted())] == [7 if is_commit else 5] * 2
+    assert [process.committed() for process in (world, world.restarted())] == [7 if is_commit else 5] * 2
 
 
 # Reading and retention

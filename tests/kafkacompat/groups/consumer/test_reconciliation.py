@@ -33,7 +33,9 @@ def make_target(
     owners: Mapping[tuple[bytes, int], str] | None = None,
 ) -> MemberTarget:
     wanted = {topic_id: frozenset(some) for topic_id, some in partitions.items()}
-    return MemberTarget(epoch, wanted, lambda topic_id: topic_id in subscribed, lambda *one: (owners or {}).get(one))
+    return MemberTarget(
+        epoch, wanted, lambda topic_id: topic_id in subscribed, lambda *partition: (owners or {}).get(partition)
+    )
 
 
 def make_owned(partitions: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
@@ -82,12 +84,12 @@ def test_a_partition_of_another_member_is_awaited() -> None:
 def test_partitions_for_others_are_revoked_first() -> None:
     before = make_member(assigned={T: {0: 3, 1: 3}})
     to = make_target({T: {1, 2}})
-    told = run_step(before, to)
-    assert (told.state, told.member_epoch, told.assigned) == (UNREVOKED, 5, {T: {1: 3}})
-    assert told.pending_revocation == {T: {0: 3}}
+    revoking = run_step(before, to)
+    assert (revoking.state, revoking.member_epoch, revoking.assigned) == (UNREVOKED, 5, {T: {1: 3}})
+    assert revoking.pending_revocation == {T: {0: 3}}
     for has in (None, make_owned({T: {0}}), make_owned({T: {0, 1}, U: {3}})):
-        assert run_step(told, to, has) is told
-    done = run_step(told, to, make_owned({T: {1}}))
+        assert run_step(revoking, to, has) is revoking
+    done = run_step(revoking, to, make_owned({T: {1}}))
     assert (done.state, done.member_epoch, done.assigned, done.pending_revocation) == (STABLE, 6, {T: {1: 3, 2: 6}}, {})
 
 

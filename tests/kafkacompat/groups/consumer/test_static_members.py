@@ -93,8 +93,8 @@ def test_a_returned_member_may_commit_its_earlier_partitions(world: ConsumerWorl
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
-    one = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
-    assert take_response(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
+    offset = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
+    assert take_response(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [offset])) == [ErrorCode.NONE]
 
 
 def test_a_returned_member_with_another_subscription_gets_its_partitions(world: ConsumerWorld) -> None:

@@ -16,15 +16,17 @@ from kafkacompat.security.acls.table import AclTable, group_acls
 
 def parse_acl(line: str) -> Acl:
     """Parse ``+USER OPERATION TYPE NAME [from HOST]``: ``-`` denies, and a name that ends in ``...`` is a prefix."""
-    who, operation, kind, name, *place = line.split(" ")
+    signed_user, operation, kind, name, *place = line.split(" ")
     is_prefix = name.endswith("...")
     pattern = AclPattern(
         AclResourceType[kind],
         PatternType.PREFIXED if is_prefix else PatternType.LITERAL,
         name.removesuffix("...") if is_prefix else name,
     )
-    permission = AclPermission.ALLOW if who[0] == "+" else AclPermission.DENY
-    return Acl(pattern, AccessRule(f"User:{who[1:]}", place[1] if place else "*", AclOperation[operation], permission))
+    permission = AclPermission.ALLOW if signed_user[0] == "+" else AclPermission.DENY
+    return Acl(
+        pattern, AccessRule(f"User:{signed_user[1:]}", place[1] if place else "*", AclOperation[operation], permission)
+    )
 
 
 def build_table(*lines: str) -> AclTable:

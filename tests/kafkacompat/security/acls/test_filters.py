@@ -34,7 +34,7 @@ def _write(acl: Acl) -> str:
 
 
 @pytest.mark.parametrize(
-    ("fields", "found"),
+    ("fields", "rules"),
     [
         ({}, RULES),
         ({"pattern_type": MATCH}, RULES),
@@ -55,8 +55,8 @@ def _write(acl: Acl) -> str:
         ({"permission": 2}, RULES[1:2]),
     ],
 )
-def test_what_a_filter_selects(fields: dict[str, object], found: tuple[str, ...]) -> None:
-    assert find(**fields) == set(found)
+def test_what_a_filter_selects(fields: dict[str, object], rules: tuple[str, ...]) -> None:
+    assert find(**fields) == set(rules)
 
 
 @pytest.mark.parametrize(

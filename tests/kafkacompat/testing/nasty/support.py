@@ -148,7 +148,7 @@ def check_topic(kafka: MemoryKafka, topic: NastyTopic) -> None:
         assert partition.log.log_start_offset == topic.log_start_offsets[index]
         assert partition.high_watermark.offset == partition.last_stable_offset == end_offset
     for lookup in topic.lookups:
-        found = kafka.call(kafka.partition(topic.name, lookup.partition).find_timestamp, lookup.timestamp)
-        assert (None if found is None else found.offset) == lookup.offset, lookup
+        record = kafka.call(kafka.partition(topic.name, lookup.partition).find_timestamp, lookup.timestamp)
+        assert (None if record is None else record.offset) == lookup.offset, lookup
     for index, offset in topic.max_timestamp_offsets.items():
         assert kafka.call(kafka.partition(topic.name, index).find_max_timestamp).offset == offset
