@@ -17,8 +17,8 @@ NODE = 1
 
 def make_services(**present: Any) -> Services:
     """Node 1 with these services and no others."""
-    needed = (each for each in fields(Services) if each.default is MISSING and each.default_factory is MISSING)
-    return Services(**{**{each.name: None for each in needed}, "node_id": NODE, **present})
+    needed = (field for field in fields(Services) if field.default is MISSING and field.default_factory is MISSING)
+    return Services(**{**{field.name: None for field in needed}, "node_id": NODE, **present})
 
 
 def context_of(version: int, *, client_id: str = "test", listener: str = "PLAINTEXT") -> RequestContext:

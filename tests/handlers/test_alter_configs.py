@@ -26,11 +26,11 @@ def make_resource(kind: int, name: str, configs: Configs) -> AlterConfigsResourc
 def ask(node: AdminNode, *resources: AlterConfigsResource, check: bool = False, version: int = 2) -> list[int]:
     request = AlterConfigsRequest(resources=list(resources), validate_only=check)
     responses = node.ask(request, AlterConfigsResponse, version).responses
-    assert [(each.resource_type, each.resource_name) for each in responses] == [
-        (each.resource_type, each.resource_name) for each in resources
+    assert [(response.resource_type, response.resource_name) for response in responses] == [
+        (resource.resource_type, resource.resource_name) for resource in resources
     ]
-    assert all(bool(each.error_message) == bool(each.error_code) for each in responses)
-    return [each.error_code for each in responses]
+    assert all(bool(response.error_message) == bool(response.error_code) for response in responses)
+    return [response.error_code for response in responses]
 
 
 def read_config(node: AdminNode, kind: ResourceType, name: str) -> dict[str, str]:
@@ -90,11 +90,11 @@ def test_a_resource_or_a_config_named_twice() -> None:
     node = AdminNode()
     node.make_topic("t")
     node.make_topic("u")
-    one, other = make_resource(TOPIC, "t", {"retention.ms": "5"}), make_resource(TOPIC, "u", {"retention.ms": "5"})
+    first, second = make_resource(TOPIC, "t", {"retention.ms": "5"}), make_resource(TOPIC, "u", {"retention.ms": "5"})
     twice = ErrorCode.INVALID_REQUEST
-    assert ask(node, one, other, one) == [twice, 0, twice]
-    one.configs *= 2
-    assert ask(node, one) == [twice]
+    assert ask(node, first, second, first) == [twice, 0, twice]
+    first.configs *= 2
+    assert ask(node, first) == [twice]
     assert read_config(node, ResourceType.TOPIC, "t") == {}
 
 
@@ -114,7 +114,7 @@ def test_alter_configs_explains_its_refusals(kind: int, names: list[str], reason
     configs = [AlterableConfig(name=name, value="1") for name in names]
     wanted = AlterConfigsResource(resource_type=kind, resource_name="t", configs=configs)
     answer = AdminNode().ask(AlterConfigsRequest(resources=[wanted]), AlterConfigsResponse, 2)
-    assert [each.error_message for each in answer.responses] == [reason]
+    assert [response.error_message for response in answer.responses] == [reason]
 
 
 def test_a_failing_store() -> None:

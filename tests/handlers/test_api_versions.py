@@ -20,7 +20,7 @@ def make_request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersion
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
 def test_api_versions_lists_served_apis_by_key(version: int) -> None:
     response = DataNode().ask(make_request(), ApiVersionsResponse, version)
-    listed = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
+    listed = [(api.api_key, api.min_version, api.max_version) for api in response.api_keys]
     assert response.error_code == 0
     assert listed == sorted((key, handler.versions.first, handler.versions.last) for key, handler in HANDLERS.items())
     assert (0, 0, 13) in listed
@@ -46,14 +46,18 @@ def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
     assert answered is not None
     response = reread_response(answered, ApiVersionsResponse, 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
+    assert [(api.api_key, api.min_version, api.max_version) for api in response.api_keys] == [(18, 0, 4)]
 
 
 @pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [("transaction.version", 0, 2)])])
 def test_feature_levels_are_listed_from_version_3(version: int, supported: list[tuple[str, int, int]]) -> None:
     node = AdminNode()
     response = node.ask(make_request(), ApiVersionsResponse, version)
-    assert [(each.name, each.min_version, each.max_version) for each in response.supported_features] == supported
-    finalized = [(each.name, each.min_version_level, each.max_version_level) for each in response.finalized_features]
+    assert [
+        (feature.name, feature.min_version, feature.max_version) for feature in response.supported_features
+    ] == supported
+    finalized = [
+        (feature.name, feature.min_version_level, feature.max_version_level) for feature in response.finalized_features
+    ]
     assert finalized == ([("transaction.version", 2, 2)] if version >= 3 else [])
     assert response.finalized_features_epoch == (node.holder.image.version if version >= 3 else -1)

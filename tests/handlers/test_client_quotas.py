@@ -61,10 +61,10 @@ def describe(
         assert answer.error_message
         return answer.error_code
     return {
-        " ".join(f"{part.entity_type}={part.entity_name}" for part in found.entity): {
-            value.key: value.value for value in found.values
+        " ".join(f"{part.entity_type}={part.entity_name}" for part in entry.entity): {
+            value.key: value.value for value in entry.values
         }
-        for found in answer.entries
+        for entry in answer.entries
     }
 
 
@@ -175,7 +175,7 @@ ENTITIES: list[Names] = [
 
 
 @pytest.mark.parametrize(
-    ("components", "strict", "found"),
+    ("components", "strict", "numbers"),
     [
         ([], False, [0, 1, 2, 3, 4, 5, 6]),
         ([], True, []),
@@ -194,15 +194,15 @@ ENTITIES: list[Names] = [
     ],
 )
 def test_describe_filters_entities(
-    components: list[tuple[str, int, str | None]], strict: bool, found: list[int]
+    components: list[tuple[str, int, str | None]], strict: bool, numbers: list[int]
 ) -> None:
     node = AdminNode()
     wanted = [(names, CONNECTIONS if "ip" in names else PRODUCE) for names in ENTITIES]
     assert set(alter(node, *(make_entry(names, {key: 1.0}) for names, key in wanted))) == {0}
     described = describe(node, *components, strict=strict)
     assert isinstance(described, dict)
-    names = [" ".join(f"{kind}={name}" for kind, name in each.items()) for each in ENTITIES]
-    assert sorted(described) == sorted(names[number] for number in found)
+    names = [" ".join(f"{kind}={name}" for kind, name in entity.items()) for entity in ENTITIES]
+    assert sorted(described) == sorted(names[number] for number in numbers)
 
 
 @pytest.mark.parametrize(

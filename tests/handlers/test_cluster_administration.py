@@ -42,7 +42,10 @@ def without_leader(node: AdminNode, index: int) -> None:
     """Publish that one partition of t has no leader."""
     image = node.holder.image
     topic = image.topics["t"]
-    partitions = [each._replace(leader=NO_LEADER) if each.partition == index else each for each in topic.partitions]
+    partitions = [
+        partition._replace(leader=NO_LEADER) if partition.partition == index else partition
+        for partition in topic.partitions
+    ]
     node.holder.publish(image.with_topics({"t": topic._replace(partitions=tuple(partitions))}))
 
 
@@ -52,8 +55,8 @@ def elect(node: AdminNode, topics: list[TopicPartitions] | None, kind: int = PRE
 
 def list_elected(node: AdminNode, kind: int = PREFERRED, *partitions: int, topic: str = "t") -> dict[int, int]:
     (result,) = elect(node, [TopicPartitions(topic=topic, partitions=list(partitions))], kind).replica_election_results
-    assert all(each.error_message for each in result.partition_result)
-    return {each.partition_id: each.error_code for each in result.partition_result}
+    assert all(partition.error_message for partition in result.partition_result)
+    return {partition.partition_id: partition.error_code for partition in result.partition_result}
 
 
 def test_a_leader_need_not_be_elected(node: AdminNode) -> None:
@@ -70,10 +73,10 @@ def test_a_partition_that_cannot_be_opened_gets_no_leader(node: AdminNode) -> No
 
 
 def test_election_of_all_returns_partitions_without_a_leader(node: AdminNode) -> None:
-    assert [each.partition_result for each in elect(node, None).replica_election_results] == [[]]
+    assert [topic.partition_result for topic in elect(node, None).replica_election_results] == [[]]
     without_leader(node, 1)
     (result,) = elect(node, None).replica_election_results
-    assert [each.partition_id for each in result.partition_result] == [1]
+    assert [partition.partition_id for partition in result.partition_result] == [1]
 
 
 def test_an_unknown_kind_of_election_is_refused(node: AdminNode) -> None:
@@ -129,13 +132,13 @@ def test_the_quorum_is_this_node(node: AdminNode) -> None:
     before = end_offset()
     node.make_topic("u")
     assert end_offset() > before
-    assert [each.node_id for each in describe_quorum(node, ("__cluster_metadata", 0)).nodes] == [1]
+    assert [broker.node_id for broker in describe_quorum(node, ("__cluster_metadata", 0)).nodes] == [1]
 
 
 @pytest.mark.parametrize("others", [[("t", 0)], [("__cluster_metadata", 1)], [("__cluster_metadata", 0), ("t", 0)]])
 def test_nothing_else_has_a_quorum(node: AdminNode, others: list[tuple[str, int]]) -> None:
     response = describe_quorum(node, *others)
-    codes = {each.error_code for topic in response.topics for each in topic.partitions}
+    codes = {partition.error_code for topic in response.topics for partition in topic.partitions}
     assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert not response.nodes
 

@@ -97,7 +97,9 @@ def describe(member: Member, version: int) -> tuple[list[tuple[int, str, int]], 
     """The brokers, and the error and the leader of each partition."""
     response: MetadataResponse = member.ask(MetadataRequest(topics=None if version else []), version)
     (topic,) = response.topics
-    partitions = {each.partition_index: (each.error_code, each.leader_id) for each in topic.partitions}
+    partitions = {
+        partition.partition_index: (partition.error_code, partition.leader_id) for partition in topic.partitions
+    }
     assert response.controller_id == (2 if version else -1)
     return [(broker.node_id, broker.host, broker.port) for broker in response.brokers], partitions
 
@@ -115,8 +117,8 @@ def test_brokers_without_an_address_for_the_client_are_left_out(version: int, no
 
 def test_offline_replicas(member: Member) -> None:
     (topic,) = member.ask(MetadataRequest(topics=None), 13).topics
-    assert [each.offline_replicas for each in topic.partitions] == [[3], [], [3], [2]]
-    assert [each.replica_nodes for each in topic.partitions] == [[1, 2, 3], [2, 1], [3, 1], [2]]
+    assert [partition.offline_replicas for partition in topic.partitions] == [[3], [], [3], [2]]
+    assert [partition.replica_nodes for partition in topic.partitions] == [[1, 2, 3], [2, 1], [3, 1], [2]]
 
 
 def test_a_broker_without_metadata_answers_when_it_has_some(member: Member) -> None:
@@ -132,8 +134,8 @@ def test_version_0_names_no_replica_without_an_address(member: Member) -> None:
     _, partitions = describe(member, 0)
     assert partitions[0] == (ErrorCode.REPLICA_NOT_AVAILABLE, 1)
     (topic,) = member.ask(MetadataRequest(topics=[]), 0).topics
-    assert [each.replica_nodes for each in topic.partitions] == [[1], [1], [1], []]
-    assert [each.isr_nodes for each in topic.partitions] == [[1], [1], [], []]
+    assert [partition.replica_nodes for partition in topic.partitions] == [[1], [1], [1], []]
+    assert [partition.isr_nodes for partition in topic.partitions] == [[1], [1], [], []]
 
 
 def test_describe_cluster(member: Member) -> None:
@@ -155,8 +157,13 @@ def test_topics_in_pages(member: Member) -> None:
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="t")], response_partition_limit=10)
     response: DescribeTopicPartitionsResponse = member.ask(request, 0)
     partitions = response.topics[0].partitions
-    assert [(each.error_code, each.leader_id) for each in partitions] == [(0, 1), (0, -1), (0, -1), (0, -1)]
-    assert [each.offline_replicas for each in partitions] == [[3], [], [3], [2]]
+    assert [(partition.error_code, partition.leader_id) for partition in partitions] == [
+        (0, 1),
+        (0, -1),
+        (0, -1),
+        (0, -1),
+    ]
+    assert [partition.offline_replicas for partition in partitions] == [[3], [], [3], [2]]
 
 
 def test_hints_name_only_leaders_with_an_address(member: Member) -> None:
@@ -185,9 +192,9 @@ def make_elect_request(partitions: list[int] | None, kind: int = 0, timeout_ms: 
 
 def list_elected(response: Any) -> dict[tuple[str, int], int]:
     return {
-        (topic.topic, each.partition_id): each.error_code
+        (topic.topic, partition.partition_id): partition.error_code
         for topic in response.replica_election_results
-        for each in topic.partition_result
+        for partition in topic.partition_result
     }
 
 
@@ -235,7 +242,10 @@ def test_the_controller_reassigns(version: int, member: Member) -> None:
     member.active.outcomes = succeed({TopicPartition("t", 0): None, TopicPartition("t", 1): UNKNOWN})
     response = member.ask(make_reassign_request([1, 2], None, allowed=version == 0), version)
     (topic,) = response.responses
-    assert [(each.partition_index, each.error_code) for each in topic.partitions] == [(0, 0), (1, UNKNOWN.code)]
+    assert [(partition.partition_index, partition.error_code) for partition in topic.partitions] == [
+        (0, 0),
+        (1, UNKNOWN.code),
+    ]
     assert member.active.asked == [({("t", 0): [1, 2], ("t", 1): None}, version == 0)]
 
 

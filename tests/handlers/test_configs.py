@@ -120,7 +120,7 @@ def test_version_0_only_marks_defaults() -> None:
     node.make_topic("t")
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == 0
     shown = describe(node, TOPIC, "t", ["retention.ms", "retention.bytes"], version=0, full=False).configs
-    assert {each.name: each.is_default for each in shown} == {"retention.ms": False, "retention.bytes": True}
+    assert {config.name: config.is_default for config in shown} == {"retention.ms": False, "retention.bytes": True}
     assert describe(node, BROKER, "01", ["node.id"], version=0, full=False).configs[0].value == "1"
 
 
@@ -277,7 +277,7 @@ def test_a_config_or_a_resource_that_is_named_twice() -> None:
     request = IncrementalAlterConfigsRequest(resources=resources)
     response = node.ask(request, IncrementalAlterConfigsResponse, 1)
     twice = ErrorCode.INVALID_REQUEST
-    assert [each.error_code for each in response.responses] == [twice, twice, 0]
+    assert [resource.error_code for resource in response.responses] == [twice, twice, 0]
 
 
 def test_a_failing_store() -> None:
@@ -293,7 +293,7 @@ def test_a_resource_named_many_times_is_described_once_as_it_was_last_asked_for(
         for kind, name, key in ((BROKER, "1", "a"), (GROUP, "1", "a"), (BROKER, "1", "num.partitions"))
     ]
     answer = AdminNode().ask(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse, 4)
-    assert [(each.resource_type, [entry.name for entry in each.configs]) for each in answer.results] == [
+    assert [(result.resource_type, [entry.name for entry in result.configs]) for result in answer.results] == [
         (BROKER, ["num.partitions"]),
         (GROUP, []),
     ]

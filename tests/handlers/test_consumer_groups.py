@@ -83,8 +83,8 @@ def test_an_answer_waits_for_the_log(node: GroupNode) -> None:
 def test_groups_are_described(node: GroupNode) -> None:
     send_first_heartbeat(node)
     (group,) = describe(node, "g")
-    told = (group.group_id, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name)
-    assert told == ("g", "Stable", 2, 2, "uniform")
+    description = (group.group_id, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name)
+    assert description == ("g", "Stable", 2, 2, "uniform")
     (member,) = group.members
     assert (member.member_id, member.member_epoch, member.client_id, member.client_host) == ("m", 2, "cli", "/10.1.1.1")
     assert (member.subscribed_topic_names, member.subscribed_topic_regex, member.member_type) == (["t"], "", 1)
@@ -118,7 +118,7 @@ def test_groups_are_listed_with_their_type(node: GroupNode) -> None:
     for types, names in ((["consumer"], ["g"]), (["classic"], ["simple"]), ([], ["g", "simple"])):
         groups = node.world.coordinator.list(types=ListGroupsRequest(types_filter=types).types_filter)
         assert not isinstance(groups, ErrorCode)
-        assert sorted(each.group_id for each in groups) == names
+        assert sorted(group.group_id for group in groups) == names
 
 
 @pytest.mark.parametrize(

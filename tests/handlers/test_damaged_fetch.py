@@ -34,13 +34,13 @@ def make_damaged_node(byte: int, *, known: bool) -> DataNode:
 
 
 def list_offsets(response: FetchResponse) -> list[int]:
-    ((data,),) = [each.partitions for each in response.responses]
-    return [read_header(each).base_offset for each in split_batches(data.records)]  # type: ignore[arg-type]
+    ((data,),) = [topic.partitions for topic in response.responses]
+    return [read_header(batch).base_offset for batch in split_batches(data.records)]  # type: ignore[arg-type]
 
 
 def old_offsets(response: FetchResponse) -> list[int]:
-    ((data,),) = [each.partitions for each in response.responses]
-    return [each.offset for each in read_message_set(data.records)]  # type: ignore[arg-type]
+    ((data,),) = [topic.partitions for topic in response.responses]
+    return [message.offset for message in read_message_set(data.records)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("byte", [8, 16, 30, 65])

@@ -21,13 +21,15 @@ from tests.kafkacompat.metadata.deferreds import has_fired
 
 def make_request(*offsets: int, name: str = "t") -> DeleteRecordsRequest:
     """The first offset for partition 0, the next for 1, and so on."""
-    wanted = [DeleteRecordsPartition(partition_index=index, offset=each) for index, each in enumerate(offsets)]
+    wanted = [DeleteRecordsPartition(partition_index=index, offset=offset) for index, offset in enumerate(offsets)]
     return DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=wanted)], timeout_ms=1000)
 
 
 def ask(node: DataNode, asked: DeleteRecordsRequest, version: int = 2) -> list[tuple[int, int]]:
     response = node.ask(asked, DeleteRecordsResponse, version)
-    return [(each.error_code, each.low_watermark) for topic in response.topics for each in topic.partitions]
+    return [
+        (partition.error_code, partition.low_watermark) for topic in response.topics for partition in topic.partitions
+    ]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

@@ -39,7 +39,7 @@ def test_a_partition_named_many_times_is_described_once() -> None:
 
 def test_producers_of_an_absent_partition_are_refused() -> None:
     node = DataNode()
-    assert [each.error_code for each in describe_producers(node, "t", 2, -1)] == [
+    assert [partition.error_code for partition in describe_producers(node, "t", 2, -1)] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ] * 2
     assert describe_producers(node, "absent", 0)[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -37,7 +37,7 @@ def ask(
 
 
 def read_page(response: DescribeTopicPartitionsResponse) -> Page:
-    topics = [(topic.name, [each.partition_index for each in topic.partitions]) for topic in response.topics]
+    topics = [(topic.name, [partition.partition_index for partition in topic.partitions]) for topic in response.topics]
     following = response.next_cursor
     return topics, None if following is None else (following.topic_name, following.partition_index)
 

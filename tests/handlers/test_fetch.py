@@ -38,16 +38,16 @@ def list_offsets(response: FetchResponse) -> list[tuple[str | bytes, int, list[i
     return [
         (
             topic.topic or topic.topic_id,
-            each.partition_index,
-            [read_header(found).base_offset for found in split_batches(each.records)],  # type: ignore[arg-type]
+            partition.partition_index,
+            [read_header(batch).base_offset for batch in split_batches(partition.records)],  # type: ignore[arg-type]
         )
         for topic in response.responses
-        for each in topic.partitions
+        for partition in topic.partitions
     ]
 
 
 def list_codes(response: FetchResponse) -> list[int]:
-    return [each.error_code for topic in response.responses for each in topic.partitions]
+    return [partition.error_code for topic in response.responses for partition in topic.partitions]
 
 
 @pytest.mark.parametrize("version", [4, 5, 7, 11, 12, 13, 18])
@@ -63,7 +63,7 @@ def test_batches_are_sent_as_they_lie_in_the_log(version: int) -> None:
     assert data.log_start_offset == (0 if version >= 5 else -1)
     assert data.aborted_transactions is None
     assert response.session_id == 0
-    assert node.node.files.open_handles == 1  # of the log that is written to: what was sent is given back
+    assert node.node.files.open_handles == 1  # That of the log. What was sent is released.
 
 
 def test_partitions_are_grouped_by_topic_in_the_order_asked() -> None:
@@ -84,7 +84,7 @@ def test_read_committed_gets_an_empty_list_without_aborted_transactions() -> Non
             make_partition(), make_partition(1), make_partition(9, index=1), make_partition(index=7), isolation_level=1
         ),
     )
-    assert [each.aborted_transactions for each in response.responses[0].partitions] == [[], [], None, []]
+    assert [partition.aborted_transactions for partition in response.responses[0].partitions] == [[], [], None, []]
 
 
 def test_read_committed_ends_at_an_open_transaction_and_lists_aborted_ones() -> None:
@@ -101,7 +101,9 @@ def test_read_committed_ends_at_an_open_transaction_and_lists_aborted_ones() -> 
     assert list_offsets(response) == [("t", 0, [0, 1, 2])]
     (data,) = response.responses[0].partitions
     assert (data.high_watermark, data.last_stable_offset) == (3, 3)
-    assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()] == [(7, 0)]
+    assert [(transaction.producer_id, transaction.first_offset) for transaction in data.aborted_transactions or ()] == [
+        (7, 0)
+    ]
     assert ask(node, make_request(make_partition())).responses[0].partitions[0].aborted_transactions is None
 
 
@@ -257,8 +259,8 @@ def test_a_session_tells_a_new_beginning_of_a_log() -> None:
     session.next()
     assert list_offsets(session.next(make_partition(2))) == []
     session.node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(1)
-    told = session.next()
-    assert [each.log_start_offset for each in told.responses[0].partitions] == [1]
+    response = session.next()
+    assert [partition.log_start_offset for partition in response.responses[0].partitions] == [1]
 
 
 def test_an_error_in_a_session_is_returned_until_it_is_gone() -> None:
@@ -266,7 +268,7 @@ def test_an_error_in_a_session_is_returned_until_it_is_gone() -> None:
     assert list_codes(session.first) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     for _ in range(2):
         again = session.next(max_wait_ms=500)
-        assert [(each.partition_index, each.error_code) for each in again.responses[0].partitions] == [
+        assert [(partition.partition_index, partition.error_code) for partition in again.responses[0].partitions] == [
             (5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         ]
     session.node.node.open(topic("t", 6, T_ID))
@@ -280,7 +282,7 @@ def test_a_partition_that_returned_data_moves_to_the_end_of_the_session() -> Non
         for _ in range(3):
             session.node.append("t", index)
     assert list_offsets(session.next(max_bytes=SIZE)) == [("t", 0, [0]), ("t", 1, [])]
-    assert [found for _, index, found in list_offsets(session.next(max_bytes=SIZE)) if index == 1] == [[0]]
+    assert [offsets for _, index, offsets in list_offsets(session.next(max_bytes=SIZE)) if index == 1] == [[0]]
 
 
 def test_a_session_forgets_partitions_and_ends_with_the_last() -> None:
@@ -318,6 +320,6 @@ def test_a_topic_made_again_is_another_one_by_its_id() -> None:
     session = Session(13, make_partition())
     session.node.delete(topic("t", 2, T_ID))
     session.node.node.open(topic("t", 2, b"n" * 16))
-    told = session.next()
-    assert list_codes(told) == [ErrorCode.UNKNOWN_TOPIC_ID]
-    assert told.responses[0].topic_id == T_ID != U_ID
+    response = session.next()
+    assert list_codes(response) == [ErrorCode.UNKNOWN_TOPIC_ID]
+    assert response.responses[0].topic_id == T_ID != U_ID

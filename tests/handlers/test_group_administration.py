@@ -40,35 +40,35 @@ def find_coordinators(
     ]
 
 
-def read_place(found: Coordinator) -> tuple[int, str, int]:
-    return found.node_id, found.host, found.port
+def read_place(coordinator: Coordinator) -> tuple[int, str, int]:
+    return coordinator.node_id, coordinator.host, coordinator.port
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_the_coordinator_of_a_group_is_found(version: int) -> None:
-    (found,) = find_coordinators(GroupNode(), version, "g")
-    assert (found.error_code, read_place(found)) == (0, (1, "10.0.0.5", 9092))
+    (coordinator,) = find_coordinators(GroupNode(), version, "g")
+    assert (coordinator.error_code, read_place(coordinator)) == (0, (1, "10.0.0.5", 9092))
 
 
 @pytest.mark.parametrize("version", range(4, 7))
 def test_the_coordinators_of_several_groups_are_found(version: int) -> None:
-    found = find_coordinators(GroupNode(), version, "a", "b", "")
-    assert [each.key for each in found] == ["a", "b", ""]
-    assert {read_place(each) for each in found} == {(1, "10.0.0.5", 9092)}
+    coordinators = find_coordinators(GroupNode(), version, "a", "b", "")
+    assert [coordinator.key for coordinator in coordinators] == ["a", "b", ""]
+    assert {read_place(coordinator) for coordinator in coordinators} == {(1, "10.0.0.5", 9092)}
     assert find_coordinators(GroupNode(), version) == []
 
 
 def test_find_coordinator_returns_a_listeners_fixed_address() -> None:
-    (found,) = find_coordinators(GroupNode(), 6, "g", listener="FIXED")
-    assert read_place(found) == (1, "broker.example", 9093)
+    (coordinator,) = find_coordinators(GroupNode(), 6, "g", listener="FIXED")
+    assert read_place(coordinator) == (1, "broker.example", 9093)
 
 
 def test_find_coordinator_returns_no_dead_leader() -> None:
     node = GroupNode()
     image = node.holder.image
     node.holder.publish(type(image)(topics=image.topics))
-    (found,) = find_coordinators(node, 6, "g")
-    assert (found.error_code, read_place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
+    (coordinator,) = find_coordinators(node, 6, "g")
+    assert (coordinator.error_code, read_place(coordinator)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_the_coordinator_is_the_broker_that_leads_the_partition(
     brokers = {**image.brokers, 2: BrokerImage(2, None, {"PLAINTEXT": ("second.example", 9094)})}
     topics = {**image.topics, offsets.name: offsets._replace(partitions=led)}
     node.holder.publish(replace(image, brokers=brokers).with_topics(topics))
-    (found,) = find_coordinators(node, 6, "g", listener=listener)
-    assert (found.error_code, read_place(found)) == (code, where)
+    (coordinator,) = find_coordinators(node, 6, "g", listener=listener)
+    assert (coordinator.error_code, read_place(coordinator)) == (code, where)
 
 
 def test_the_first_find_coordinator_creates_the_offsets_topic() -> None:
@@ -100,8 +100,8 @@ def test_the_first_find_coordinator_creates_the_offsets_topic() -> None:
     assert is_waiting(waiting)
     node.set_topics(__consumer_offsets=4)
     node.making.callback(None)
-    (found,) = node.read(waiting, FindCoordinatorResponse, 6).coordinators
-    assert (found.error_code, found.node_id) == (0, 1)
+    (coordinator,) = node.read(waiting, FindCoordinatorResponse, 6).coordinators
+    assert (coordinator.error_code, coordinator.node_id) == (0, 1)
 
 
 @pytest.mark.parametrize("version", [0, 3, 6])
@@ -111,8 +111,8 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
     node = GroupNode(has_offsets_topic=False)
     node.making = Deferred()
     node.making.errback(Failure(KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "3 replicas, 1 broker")))
-    (found,) = find_coordinators(node, version, "g")
-    assert (found.error_code, read_place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
+    (coordinator,) = find_coordinators(node, version, "g")
+    assert (coordinator.error_code, read_place(coordinator)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
     assert "3 replicas, 1 broker" in caplog.text
 
 
@@ -122,8 +122,8 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
     [(2, "share groups are not served"), (9, "there is no coordinator of type 9")],
 )
 def test_find_coordinator_refuses_unknown_key_types(version: int, key_type: int, words: str) -> None:
-    (found,) = find_coordinators(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)
-    assert (found.error_code, found.error_message, read_place(found)) == (
+    (coordinator,) = find_coordinators(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)
+    assert (coordinator.error_code, coordinator.error_message, read_place(coordinator)) == (
         ErrorCode.INVALID_REQUEST,
         words,
         (-1, "", -1),
@@ -172,7 +172,7 @@ def test_groups_are_described(version: int) -> None:
     request = DescribeGroupsRequest(groups=["g", "x"], include_authorized_operations=version >= 3)
     known, unknown = node.ask(request, DescribeGroupsResponse, version).groups
     assert (known.error_code, known.group_state, known.protocol_data) == (0, "Stable", "range")
-    assert [each.member_id for each in known.members] == [member_id]
+    assert [member.member_id for member in known.members] == [member_id]
     all_operations = 0b1101_0100_1000 if version >= 3 else MIN_INT32
     assert known.authorized_operations == all_operations
     assert (unknown.group_id, unknown.group_state, unknown.members) == ("x", "Dead", [])
@@ -205,7 +205,7 @@ def test_groups_are_deleted(version: int) -> None:
     node.world.commit(group="empty")
     request = DeleteGroupsRequest(groups_names=["empty", "g", "x", "empty"])
     answer = node.ask(request, DeleteGroupsResponse, version)
-    assert [(each.group_id, each.error_code) for each in answer.results] == [
+    assert [(result.group_id, result.error_code) for result in answer.results] == [
         ("empty", 0),
         ("g", ErrorCode.NON_EMPTY_GROUP),
         ("x", ErrorCode.GROUP_ID_NOT_FOUND),

@@ -49,7 +49,7 @@ def test_a_member_joins(version: int) -> None:
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
     assert answer.member_id.startswith("cli-")
     assert answer.leader == answer.member_id
-    assert [(each.member_id, each.metadata) for each in answer.members] == [(answer.member_id, b"meta")]
+    assert [(member.member_id, member.metadata) for member in answer.members] == [(answer.member_id, b"meta")]
 
 
 @pytest.mark.parametrize(("version", "code"), [(3, 0), (4, ErrorCode.MEMBER_ID_REQUIRED), (9, 79)])
@@ -122,7 +122,7 @@ def test_a_follower_waits_for_the_leader() -> None:
     first, second = (node.ask(join_request(), JoinGroupResponse, 9).member_id for _ in range(2))
     waiting = [node.send(join_request(member_id), 9) for member_id in (first, second)]
     node.world.wait(2 * int(DELAY_S))
-    answers = [node.read(each, JoinGroupResponse, 9) for each in waiting]
+    answers = [node.read(pending, JoinGroupResponse, 9) for pending in waiting]
     leader = answers[0].leader
     follower = second if leader == first else first
     syncing = node.send(sync_request(follower, assignments=[]), 5)
@@ -155,7 +155,7 @@ def test_leaving(version: int, is_known: bool) -> None:
     request = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)])
     answer = node.ask(request, LeaveGroupResponse, version)
     assert answer.error_code == 0
-    assert [(each.member_id, each.group_instance_id, each.error_code) for each in answer.members] == [
+    assert [(member.member_id, member.group_instance_id, member.error_code) for member in answer.members] == [
         (member_id, None, code)
     ]
 

@@ -61,8 +61,8 @@ def test_offsets_are_committed(version: int) -> None:
     assert [(topic.name, topic.topic_id) for topic in answer.topics] == (
         [("t", ZERO_UUID), ("u", ZERO_UUID)] if version < 10 else [("", TOPIC_IDS["t"]), ("", TOPIC_IDS["u"])]
     )
-    assert [[each.partition_index for each in topic.partitions] for topic in answer.topics] == [[0, 1], [1]]
-    assert not any(each.error_code for topic in answer.topics for each in topic.partitions)
+    assert [[partition.partition_index for partition in topic.partitions] for topic in answer.topics] == [[0, 1], [1]]
+    assert not any(partition.error_code for topic in answer.topics for partition in topic.partitions)
     offsets = [node.world.committed(topic=name, partition=index) for name in "tu" for index in (0, 1)]
     assert offsets == [10, 11, -1, 11]
 
@@ -116,8 +116,8 @@ def test_in_version_1_an_offset_says_when_it_was_committed(version: int, at_s: i
     request = commit_request({"t": [0, 1]}, version)
     request.topics[0].partitions[0].commit_timestamp = start_ms
     node.ask(request, OffsetCommitResponse, version)
-    found = take_response(node.world.coordinator.fetch_offsets(GROUP)).offsets.by_topic["t"]
-    assert [found[index].commit_timestamp_ms - start_ms for index in (0, 1)] == [at_s * 1000, 100_000]
+    offsets = take_response(node.world.coordinator.fetch_offsets(GROUP)).offsets.by_topic["t"]
+    assert [offsets[index].commit_timestamp_ms - start_ms for index in (0, 1)] == [at_s * 1000, 100_000]
 
 
 # Version 0: offsets in the metadata store
@@ -146,7 +146,7 @@ def test_version_0_refuses_absent_partitions_and_long_metadata() -> None:
     request = commit_request({"t": [0, 1, 2], "missing": [0]}, 0)
     request.topics[0].partitions[0].committed_metadata = "x" * 4097
     answer = node.ask(request, OffsetCommitResponse, 0)
-    codes = [[each.error_code for each in topic.partitions] for topic in answer.topics]
+    codes = [[partition.error_code for partition in topic.partitions] for topic in answer.topics]
     assert codes == [[ErrorCode.OFFSET_METADATA_TOO_LARGE, 0, NO_TOPIC], [NO_TOPIC]]
     assert list(node.store.entries) == [KEY]
     assert {row[5] for row in list_rows(fetch_old(node, 0, {"t": [0, 2, -1], "missing": [0]}).topics)} == {NO_TOPIC}

@@ -46,12 +46,12 @@ def test_requests_that_follow_are_not_delayed() -> None:
     node, _ = make_full()
     held = node.send(make_request(make_batch()), 9)
     assert isinstance(held, Pending)
-    assert [found.error_code for found in ask(node, make_request(make_batch(), name="u"))] == [0]
+    assert [response.error_code for response in ask(node, make_request(make_batch(), name="u"))] == [0]
 
 
 def test_a_final_error_comes_at_once() -> None:
     node, _ = make_full("final")
-    assert [found.error_code for found in ask(node, make_request(make_batch()))] == [ErrorCode.POLICY_VIOLATION]
+    assert [response.error_code for response in ask(node, make_request(make_batch()))] == [ErrorCode.POLICY_VIOLATION]
 
 
 def test_without_acks_the_connection_is_closed_at_once() -> None:
@@ -65,7 +65,7 @@ def test_room_lets_the_same_batch_pass() -> None:
     batch = make_batch()
     assert isinstance(node.send(make_request(batch), 9), Pending)
     account.configure(Instance("shop", {}))
-    assert [found.error_code for found in ask(node, make_request(batch))] == [0]
+    assert [response.error_code for response in ask(node, make_request(batch))] == [0]
     assert account.stored_bytes == len(batch)
 
 

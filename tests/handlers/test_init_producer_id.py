@@ -14,7 +14,7 @@ def test_every_producer_gets_an_id_of_its_own() -> None:
     fresh = InitProducerIdRequest(transactional_id=None)
     held = InitProducerIdRequest(transactional_id=None, producer_id=5, producer_epoch=3)
     answers = [node.ask(request, InitProducerIdResponse, 5) for request in (fresh, fresh, held)]
-    assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [
+    assert [(answer.error_code, answer.producer_id, answer.producer_epoch) for answer in answers] == [
         (0, 0, 0),
         (0, 1, 0),
         (0, 2, 0),

@@ -19,7 +19,7 @@ def ask(node: AdminNode, *kinds: int, version: int = 1) -> ListConfigResourcesRe
 def list_resources(node: AdminNode, *kinds: int, version: int = 1) -> Listed:
     response = ask(node, *kinds, version=version)
     assert response.error_code == 0
-    return [(each.resource_type, each.resource_name) for each in response.config_resources]
+    return [(resource.resource_type, resource.resource_name) for resource in response.config_resources]
 
 
 @pytest.fixture

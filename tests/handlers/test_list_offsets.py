@@ -36,7 +36,8 @@ def make_filled_node() -> DataNode:
 def make_request(*timestamps: int, name: str = "t", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
     """Look-ups in one partition."""
     wanted = [
-        ListOffsetsPartition(partition_index=index, timestamp=each, current_leader_epoch=epoch) for each in timestamps
+        ListOffsetsPartition(partition_index=index, timestamp=timestamp, current_leader_epoch=epoch)
+        for timestamp in timestamps
     ]
     return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=wanted)])
 
@@ -74,7 +75,7 @@ def test_a_timestamp_after_all_records_has_no_offset(timestamp: int) -> None:
 
 def test_an_empty_partition() -> None:
     node = DataNode()
-    assert [find_offset(node, each)[:3] for each in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)] == [
+    assert [find_offset(node, timestamp)[:3] for timestamp in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)] == [
         (0, 0, -1),
         (0, 0, -1),
         (0, -1, -1),
@@ -102,11 +103,11 @@ def test_a_partition_asked_for_twice_is_refused(version: int) -> None:
     node = make_filled_node()
     asked = make_request(LATEST, EARLIEST)
     asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=LATEST))
-    answers = [(each.partition_index, each.error_code) for each in ask(node, asked, version)]
+    answers = [(partition.partition_index, partition.error_code) for partition in ask(node, asked, version)]
     assert answers == [(0, ErrorCode.INVALID_REQUEST), (1, 0)]
     apart = make_request(LATEST)
     apart.topics += make_request(EARLIEST).topics
-    assert {each.error_code for each in ask(node, apart, version)} == {ErrorCode.INVALID_REQUEST}
+    assert {partition.error_code for partition in ask(node, apart, version)} == {ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
@@ -136,7 +137,7 @@ def test_a_search_by_time_waits_for_the_disk_without_holding_up_others() -> None
     assert not has_fired(pending.response)
     node.node.work()
     response = node.read(pending, ListOffsetsResponse, 11)
-    assert [[each.offset for each in topic.partitions] for topic in response.topics] == [[6, -1], [-1]]
+    assert [[partition.offset for partition in topic.partitions] for topic in response.topics] == [[6, -1], [-1]]
 
 
 def test_a_failed_search_fails_its_partition_alone() -> None:
@@ -148,7 +149,7 @@ def test_a_failed_search_fails_its_partition_alone() -> None:
     node.node.replicas.find("t", 0).log.release()
     node.node.work()
     response = node.read(pending, ListOffsetsResponse, 11)
-    assert [each.error_code for each in response.topics[0].partitions] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
+    assert [partition.error_code for partition in response.topics[0].partitions] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
 
 
 # Version 0: where segments begin
@@ -238,4 +239,4 @@ def test_readers_of_committed_records_find_nothing_that_is_undecided(isolation_l
     for timestamp, offset in zip((LATEST, NOW_MS + 200, MAX_TIMESTAMP), offsets, strict=True):
         asked = make_request(timestamp)
         asked.isolation_level = isolation_level
-        assert [each.offset for each in ask(node, asked)] == [offset]
+        assert [partition.offset for partition in ask(node, asked)] == [offset]

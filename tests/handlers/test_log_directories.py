@@ -37,10 +37,10 @@ def describe(node: DataNode, version: int = 5, **wanted: list[int]) -> DescribeL
 def find_partitions(node: DataNode, **wanted: list[int]) -> dict[tuple[str, int], tuple[str, DescribeLogDirsPartition]]:
     """Where each partition is; copies count under -1 - index."""
     return {
-        (each.name, -1 - part.partition_index if part.is_future_key else part.partition_index): (result.log_dir, part)
+        (entry.name, -1 - part.partition_index if part.is_future_key else part.partition_index): (result.log_dir, part)
         for result in describe(node, 5, **wanted).results
-        for each in result.topics
-        for part in each.partitions
+        for entry in result.topics
+        for part in entry.partitions
     }
 
 
@@ -51,17 +51,19 @@ def alter(node: DataNode, *moves: tuple[str, str, int], version: int = 2) -> dic
     ]
     answer = node.ask(AlterReplicaLogDirsRequest(dirs=dirs), AlterReplicaLogDirsResponse, version)
     return {
-        (each.topic_name, part.partition_index): part.error_code for each in answer.results for part in each.partitions
+        (entry.topic_name, part.partition_index): part.error_code
+        for entry in answer.results
+        for part in entry.partitions
     }
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_directories_are_described(node: DataNode, version: int) -> None:
     response = describe(node, version)
-    assert [each.log_dir for each in response.results] == ["/a", "/b"]
-    assert {each.error_code for each in response.results} == {0}
+    assert [result.log_dir for result in response.results] == ["/a", "/b"]
+    assert {result.error_code for result in response.results} == {0}
     usage = (TERABYTE, TERABYTE // 2) if version >= 4 else (-1, -1)
-    assert {(each.total_bytes, each.usable_bytes) for each in response.results} == {usage}
+    assert {(result.total_bytes, result.usable_bytes) for result in response.results} == {usage}
 
 
 def test_partitions_are_described_with_their_sizes(node: DataNode) -> None:
@@ -78,7 +80,7 @@ def test_only_requested_partitions_are_described(node: DataNode) -> None:
     assert find_partitions(node, t=[1, 7], absent=[0]).keys() == {("t", 1)}
     assert not find_partitions(node, t=[])
     answer = node.ask(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse, 5)
-    assert [each.topics for each in answer.results] == [[], []]
+    assert [result.topics for result in answer.results] == [[], []]
 
 
 def test_a_request_for_one_partition_passes_over_no_other(node: DataNode, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +118,8 @@ def test_a_copy_is_described_beside_its_partition(node: DataNode) -> None:
     (part,) = [
         part
         for result in results
-        for each in result.topics
-        for part in each.partitions
+        for entry in result.topics
+        for part in entry.partitions
         if part.is_future_key and result.log_dir == other
     ]
     assert (part.partition_index, part.partition_size, part.offset_lag) == (0, 0, 3)
@@ -142,7 +144,7 @@ def test_partitions_are_moved(node: DataNode, version: int) -> None:
 
 def test_a_cordoned_directory_is_marked_and_takes_no_partition(node: DataNode) -> None:
     node.node.replicas.directories._cordoned = lambda: ["/b"]
-    assert [each.is_cordoned for each in describe(node).results] == [False, True]
+    assert [result.is_cordoned for result in describe(node).results] == [False, True]
     assert alter(node, ("/b", "t", 0), ("/a", "t", 1)) == {("t", 0): ErrorCode.INVALID_REPLICA_ASSIGNMENT, ("t", 1): 0}
 
 

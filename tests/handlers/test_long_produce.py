@@ -87,7 +87,7 @@ def test_refused_records_are_named_from_there_too() -> None:
     node.node.work()
     (answer,) = read_answers(node, pending)
     assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert [each.batch_index for each in answer.record_errors[:2]] == [0, 1]
+    assert [error.batch_index for error in answer.record_errors[:2]] == [0, 1]
 
 
 def test_a_batch_is_recompressed_in_a_worker(many: bytes) -> None:
@@ -104,9 +104,9 @@ def test_a_batch_is_recompressed_in_a_worker(many: bytes) -> None:
 def test_others_go_on_in_the_same_partition_meanwhile(many: bytes) -> None:
     node = DataNode()
     pending = node.send(make_request(many), 9)
-    assert [each.base_offset for each in read_answers(node, node.send(make_request(make_batch()), 9))] == [0]
+    assert [answer.base_offset for answer in read_answers(node, node.send(make_request(make_batch()), 9))] == [0]
     node.node.work()
-    assert [each.base_offset for each in read_answers(node, pending)] == [1]
+    assert [answer.base_offset for answer in read_answers(node, pending)] == [1]
 
 
 def test_one_request_is_appended_in_its_order(many: bytes) -> None:
@@ -119,7 +119,7 @@ def test_one_request_is_appended_in_its_order(many: bytes) -> None:
     pending = node.send(asked, 9)
     assert end_offset(node, 1) == 0
     node.node.work()
-    assert [(each.index, each.base_offset) for each in read_answers(node, pending)] == [
+    assert [(answer.index, answer.base_offset) for answer in read_answers(node, pending)] == [
         (0, 0),
         (1, 0),
         (0, MANY),
@@ -134,14 +134,14 @@ def test_one_request_with_many_takes_turns_with_others(many: bytes) -> None:
     pending = [node.send(make_request(many, many), 9), node.send(make_request(many), 9)]
     assert len(node.workers.disk.waiting) == 2
     node.node.work()
-    assert [list_codes(read_answers(node, each)) for each in pending] == [[0, 0], [0]]
+    assert [list_codes(read_answers(node, response)) for response in pending] == [[0, 0], [0]]
 
 
 def test_a_batch_from_a_worker_may_need_a_new_segment(many: bytes) -> None:
     node = DataNode(LogConfig(segment_bytes=len(many)))
     first, second = (node.send(make_request(many), 9) for _ in range(2))
     node.node.work()
-    assert [each.base_offset for pending in (first, second) for each in read_answers(node, pending)] == [0, MANY]
+    assert [answer.base_offset for pending in (first, second) for answer in read_answers(node, pending)] == [0, MANY]
 
 
 def test_the_time_of_the_log_is_that_of_the_append(many: bytes) -> None:
@@ -244,7 +244,7 @@ def test_a_request_lets_others_have_their_turn() -> None:
     while not has_fired(pending.response):
         node.node.clock.advance(0)
     assert clock.turns > 1
-    assert [each.base_offset for each in read_answers(node, pending)] == [0, 0, 1, 1]
+    assert [answer.base_offset for answer in read_answers(node, pending)] == [0, 0, 1, 1]
     assert node.workers.calls == []
 
 

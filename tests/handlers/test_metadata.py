@@ -114,7 +114,7 @@ def test_topics_by_id() -> None:
 )
 def test_malformed_topics_are_refused_as_a_whole(version: int, topic: MetadataRequestTopic) -> None:
     response = ask(AdminNode(), version, topics=[topic, *by_name("other")])
-    assert [each.error_code for each in response.topics] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [entry.error_code for entry in response.topics] == [ErrorCode.INVALID_REQUEST] * 2
     assert response.brokers == []
 
 

@@ -31,7 +31,7 @@ def delete(node: GroupNode, *partitions: tuple[str, int], group: str = GROUP) ->
     if response.error_code:
         assert not response.topics
         return response.error_code
-    return [each.error_code for topic in response.topics for each in topic.partitions]
+    return [partition.error_code for topic in response.topics for partition in topic.partitions]
 
 
 def test_offsets_are_deleted_here_and_in_the_log() -> None:

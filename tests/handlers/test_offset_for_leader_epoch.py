@@ -51,9 +51,9 @@ def test_an_epoch_ends_where_the_next_begins(version: int, epoch: int, answer: t
     assert ask(make_filled_node(), epoch, version) == (0, *answer)
 
 
-@pytest.mark.parametrize(("version", "told"), [(0, -1), (1, EPOCH)])
-def test_the_epoch_that_ends_is_named_from_version_1(version: int, told: int) -> None:
-    assert ask(make_filled_node(), EPOCH + 2, version) == (0, told, 2)
+@pytest.mark.parametrize(("version", "leader_epoch"), [(0, -1), (1, EPOCH)])
+def test_the_epoch_that_ends_is_named_from_version_1(version: int, leader_epoch: int) -> None:
+    assert ask(make_filled_node(), EPOCH + 2, version) == (0, leader_epoch, 2)
 
 
 def test_versions_0_and_1_know_no_epoch_of_their_own() -> None:

@@ -35,7 +35,7 @@ def append_unchecked(node: DataNode, records: bytes, index: int = 0) -> None:
 
 
 def list_partitions(response: FetchResponse) -> list[PartitionData]:
-    return [each for topic in response.responses for each in topic.partitions]
+    return [partition for topic in response.responses for partition in topic.partitions]
 
 
 def list_messages(part: PartitionData) -> list[LegacyMessage]:
@@ -44,25 +44,25 @@ def list_messages(part: PartitionData) -> list[LegacyMessage]:
 
 
 def list_offsets(response: FetchResponse) -> list[list[int]]:
-    return [[each.offset for each in list_messages(part)] for part in list_partitions(response)]
+    return [[message.offset for message in list_messages(part)] for part in list_partitions(response)]
 
 
 @each_version
 def test_the_format_is_that_of_the_version(version: int) -> None:
     node = DataNode()
     node.append("t", 0, build_batch([(NOW_MS, b"k", b"v", [("h", b"x")])]))
-    (found,) = list_partitions(ask(node, make_request(make_partition()), version))
+    (partition,) = list_partitions(ask(node, make_request(make_partition()), version))
     magic = 1 if version >= 2 else 0
-    assert list_messages(found) == [LegacyMessage(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
-    assert (found.error_code, found.high_watermark) == (0, 1)
+    assert list_messages(partition) == [LegacyMessage(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
+    assert (partition.error_code, partition.high_watermark) == (0, 1)
 
 
 @each_version
 def test_a_compressed_batch_is_one_wrapper(version: int) -> None:
     node = DataNode()
     node.append("t", 0, make_batch(3, codec=GZIP))
-    (found,) = list_partitions(ask(node, make_request(make_partition(1)), version))
-    (wrapper,) = list_messages(found)
+    (partition,) = list_partitions(ask(node, make_request(make_partition(1)), version))
+    (wrapper,) = list_messages(partition)
     assert (wrapper.offset, wrapper.codec) == (2, GZIP)
     assert len(list(unwrap_messages(wrapper, 1 << 20))) == 3
     assert node.workers.calls == ["down_convert"]
@@ -145,8 +145,8 @@ def test_a_fetch_without_messages_ends_at_its_deadline() -> None:
     node.node.clock.advance(0.4)
     assert not has_fired(pending.response)
     node.node.clock.advance(0.1)
-    (found,) = list_partitions(node.read(pending, FetchResponse, 1))
-    assert (found.error_code, found.records, found.high_watermark) == (0, b"", 1)
+    (partition,) = list_partitions(node.read(pending, FetchResponse, 1))
+    assert (partition.error_code, partition.records, partition.high_watermark) == (0, b"", 1)
 
 
 # Errors
@@ -172,8 +172,8 @@ def test_before_version_6_a_failed_disk_looks_like_another_leader(version: int) 
 
 @each_version
 def test_an_offset_out_of_range_is_refused(version: int) -> None:
-    (found,) = list_partitions(ask(DataNode(), make_request(make_partition(5)), version))
-    assert (found.error_code, found.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    (partition,) = list_partitions(ask(DataNode(), make_request(make_partition(5)), version))
+    assert (partition.error_code, partition.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
 
 def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,7 +39,7 @@ def read_stored(node: DataNode, index: int = 0) -> bytes:
 
 
 def list_records(node: DataNode) -> list[Record]:
-    return [record for each in split_batches(read_stored(node)) for record in read_records(each)]
+    return [record for batch in split_batches(read_stored(node)) for record in read_records(batch)]
 
 
 def ask_for_one(node: DataNode, data: bytes | None, version: int = 2, **kw: Any) -> PartitionProduceResponse:
@@ -51,11 +51,11 @@ def ask_for_one(node: DataNode, data: bytes | None, version: int = 2, **kw: Any)
 def test_a_message_set_becomes_a_batch(version: int, magic: int) -> None:
     node = DataNode()
     for data, base_offset in ((make_messages(2, magic), 0), (make_wrapper(2, magic), 2)):
-        found = ask_for_one(node, data, version)
-        assert (found.error_code, found.base_offset, found.log_append_time_ms) == (0, base_offset, -1)
+        response = ask_for_one(node, data, version)
+        assert (response.error_code, response.base_offset, response.log_append_time_ms) == (0, base_offset, -1)
     times = (NOW_MS, NOW_MS + 1) if magic else (-1, -1)
     assert list_records(node) == [Record(index, times[index % 2], b"k", b"v", []) for index in range(4)]
-    assert [read_header(each).codec for each in split_batches(read_stored(node))] == [0, GZIP]
+    assert [read_header(batch).codec for batch in split_batches(read_stored(node))] == [0, GZIP]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -63,22 +63,22 @@ def test_a_batch_is_taken_as_it_is_of_any_codec(version: int) -> None:
     node = DataNode()
     for codec in (0, ZSTD):
         assert ask_for_one(node, make_batch(2, codec=codec), version).error_code == 0
-    assert [read_header(each).codec for each in split_batches(read_stored(node))] == [0, ZSTD]
+    assert [read_header(batch).codec for batch in split_batches(read_stored(node))] == [0, ZSTD]
     assert ask_for_one(node, make_batch() + make_batch(), version).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_the_brokers_time_replaces_that_of_the_messages() -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
     assert ask_for_one(node, make_messages(2, magic=0)).log_append_time_ms == NOW_MS
-    assert [each.timestamp for each in list_records(node)] == [NOW_MS, NOW_MS]
+    assert [record.timestamp for record in list_records(node)] == [NOW_MS, NOW_MS]
     stamped = make_entry_writer(1, 8)(0, NOW_MS, b"k", b"v")
     assert ask_for_one(node, stamped).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
 def test_an_empty_set_is_no_error_and_nothing_to_do() -> None:
     node = DataNode()
-    found = ask_for_one(node, b"")
-    assert (found.error_code, found.base_offset) == (0, -1)
+    response = ask_for_one(node, b"")
+    assert (response.error_code, response.base_offset) == (0, -1)
     assert ask_for_one(node, b"", name="absent").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ask_for_one(node, None).error_code == ErrorCode.INVALID_RECORD
     assert node.node.replicas.find("t", 0).log.log_end_offset == 0
@@ -117,7 +117,7 @@ def test_a_topics_codec_is_used_at_once(codec: str, stored_as: int | None) -> No
         == [0]
     )
     expected = [0, GZIP] if stored_as is None else [stored_as] * 2
-    assert [read_header(each).codec for each in split_batches(read_stored(node))] == expected
+    assert [read_header(batch).codec for batch in split_batches(read_stored(node))] == expected
 
 
 # Longer conversions
@@ -138,7 +138,7 @@ def test_large_message_sets_are_converted_in_a_worker_and_the_next_request_waits
     assert node.workers.calls[0] == "take_in"
     assert has_fired(pending.response)
     answer = node.read(pending, ProduceResponse, 2)
-    assert [each.error_code for each in answer.responses[0].partition_responses] == [0, 0]
+    assert [response.error_code for response in answer.responses[0].partition_responses] == [0, 0]
     assert len(list_records(node)) in (2, 3)
 
 
@@ -157,9 +157,9 @@ def test_one_request_with_many_takes_turns_with_others() -> None:
     other = node.send(make_request(make_large()), 2)
     assert len(node.workers.disk.waiting) == 2
     node.node.work()
-    for pending, found in ((many, [0, 0]), (other, [0])):
+    for pending, codes in ((many, [0, 0]), (other, [0])):
         answer = node.read(pending, ProduceResponse, 2)
-        assert list_codes(answer.responses[0].partition_responses) == found
+        assert list_codes(answer.responses[0].partition_responses) == codes
     assert len(node.workers.calls) == 3
 
 
@@ -174,8 +174,8 @@ def test_converted_messages_have_the_time_of_their_append() -> None:
 
 def test_a_workers_refusal_fails_its_partition_alone() -> None:
     node = DataNode()
-    found = ask(node, make_request(make_large()[:-1] + b"x", make_messages()), 1)
-    assert list_codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
+    responses = ask(node, make_request(make_large()[:-1] + b"x", make_messages()), 1)
+    assert list_codes(responses) == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
 def test_a_partition_that_is_deleted_meanwhile_takes_nothing() -> None:
@@ -183,8 +183,8 @@ def test_a_partition_that_is_deleted_meanwhile_takes_nothing() -> None:
     pending = node.send(make_request(make_large()), 1)
     node.delete(topic("t", 2))
     answer = node.read(pending, ProduceResponse, 1)
-    found = answer.responses[0].partition_responses[0]
-    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    response = answer.responses[0].partition_responses[0]
+    assert response.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_without_acks_the_end_is_waited_for_too() -> None:

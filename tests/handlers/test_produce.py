@@ -28,7 +28,7 @@ ONE_BATCH = LogConfig(segment_bytes=len(make_batch()))
 
 def make_request(*records: bytes | None, acks: int = -1, name: str = "t", topic_id: bytes = T_ID) -> ProduceRequest:
     """The first batch for partition 0, the next for 1, and so on."""
-    data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(records)]
+    data = [PartitionProduceData(index=index, records=batch) for index, batch in enumerate(records)]
     return ProduceRequest(
         acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name=name, topic_id=topic_id, partition_data=data)]
     )
@@ -39,8 +39,8 @@ def ask(node: DataNode, asked: ProduceRequest, version: int = 9, **kw: Any) -> l
     return response.responses[0].partition_responses
 
 
-def list_codes(found: list[PartitionProduceResponse]) -> list[int]:
-    return [each.error_code for each in found]
+def list_codes(responses: list[PartitionProduceResponse]) -> list[int]:
+    return [response.error_code for response in responses]
 
 
 @pytest.mark.parametrize("version", [3, 5, 8, 9, 12, 13])
@@ -48,10 +48,13 @@ def list_codes(found: list[PartitionProduceResponse]) -> list[int]:
 def test_batches_get_the_offsets_that_follow(version: int, acks: int) -> None:
     node = DataNode()
     node.append("t", 1)
-    found = ask(node, make_request(make_batch(3), make_batch(), acks=acks), version)
-    assert [(each.index, each.error_code, each.base_offset) for each in found] == [(0, 0, 0), (1, 0, 1)]
-    assert [each.log_append_time_ms for each in found] == [-1, -1]
-    assert [each.log_start_offset for each in found] == ([0, 0] if version >= 5 else [-1, -1])
+    responses = ask(node, make_request(make_batch(3), make_batch(), acks=acks), version)
+    assert [(response.index, response.error_code, response.base_offset) for response in responses] == [
+        (0, 0, 0),
+        (1, 0, 1),
+    ]
+    assert [response.log_append_time_ms for response in responses] == [-1, -1]
+    assert [response.log_start_offset for response in responses] == ([0, 0] if version >= 5 else [-1, -1])
 
 
 def test_the_topic_is_named_as_it_was_asked_for() -> None:
@@ -72,9 +75,9 @@ def test_an_absent_topic_is_unknown_by_name_and_by_id() -> None:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     assert list_codes(ask(node, make_request(make_batch(), topic_id=b"x" * 16), 13)) == [ErrorCode.UNKNOWN_TOPIC_ID]
-    found = ask(node, make_request(make_batch(), make_batch(), make_batch()))
-    assert list_codes(found) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert (found[2].base_offset, found[2].log_start_offset) == (-1, -1)
+    responses = ask(node, make_request(make_batch(), make_batch(), make_batch()))
+    assert list_codes(responses) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert (responses[2].base_offset, responses[2].log_start_offset) == (-1, -1)
 
 
 @pytest.mark.parametrize("acks", [2, -2])
@@ -101,7 +104,7 @@ def test_a_refusal_says_where_the_log_begins_if_the_log_judged() -> None:
     node.append("t", 0)
     node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(1)
     judged, corrupt = make_request(b""), make_request(make_batch()[:-1] + b"x")
-    assert [ask(node, each)[0].log_start_offset for each in (judged, corrupt)] == [1, -1]
+    assert [ask(node, request)[0].log_start_offset for request in (judged, corrupt)] == [1, -1]
 
 
 def test_internal_topics_are_for_the_admin_client_only() -> None:
@@ -124,18 +127,18 @@ def test_zstd_needs_version_7() -> None:
 
 @pytest.mark.parametrize("records", [None, b""])
 def test_no_records_are_an_invalid_record(records: bytes | None) -> None:
-    found = ask(DataNode(), make_request(records, make_batch()))
-    assert list_codes(found) == [ErrorCode.INVALID_RECORD, 0]
-    assert found[0].error_message
+    responses = ask(DataNode(), make_request(records, make_batch()))
+    assert list_codes(responses) == [ErrorCode.INVALID_RECORD, 0]
+    assert responses[0].error_message
 
 
 def test_refused_records_are_named_from_version_8() -> None:
     records = build_batch([(NOW_MS, b"k", b"v", []), (NOW_MS, None, b"v", [])])
     config = LogConfig(cleanup_policy=frozenset({"compact"}))
-    found = ask(DataNode(config), make_request(records), 8)[0]
-    assert found.error_code == ErrorCode.INVALID_RECORD
-    assert [each.batch_index for each in found.record_errors] == [1]
-    assert found.record_errors[0].batch_index_error_message and found.error_message
+    response = ask(DataNode(config), make_request(records), 8)[0]
+    assert response.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in response.record_errors] == [1]
+    assert response.record_errors[0].batch_index_error_message and response.error_message
     older = ask(DataNode(config), make_request(records), 7)[0]
     assert (older.error_code, older.record_errors) == (ErrorCode.INVALID_RECORD, [])
 
@@ -197,8 +200,8 @@ def test_an_answer_waits_for_a_new_segment_and_the_next_request_with_it() -> Non
     assert not pending.abandonable
     node.node.work()
     assert has_fired(pending.response)
-    found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
-    assert [(each.error_code, each.base_offset) for each in found] == [(0, 1), (0, 0)]
+    responses = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
+    assert [(response.error_code, response.base_offset) for response in responses] == [(0, 1), (0, 0)]
 
 
 def test_a_refusal_in_line_is_answered_in_its_place() -> None:
@@ -208,8 +211,8 @@ def test_a_refusal_in_line_is_answered_in_its_place() -> None:
     second = node.send(make_request(make_batch()[:-1] + b"x", make_batch()), 9)
     node.node.work()
     assert list_codes(node.read(first, ProduceResponse, 9).responses[0].partition_responses) == [0]
-    found = node.read(second, ProduceResponse, 9).responses[0].partition_responses
-    assert list_codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
+    responses = node.read(second, ProduceResponse, 9).responses[0].partition_responses
+    assert list_codes(responses) == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
 def test_a_deleted_topic_fails_queued_appends() -> None:
@@ -217,8 +220,8 @@ def test_a_deleted_topic_fails_queued_appends() -> None:
     node.append("t", 0)
     pending = node.send(make_request(make_batch()), 9)
     node.delete(topic("t", 2, T_ID))
-    found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
-    assert list_codes(found) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    responses = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
+    assert list_codes(responses) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
@@ -231,8 +234,8 @@ def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
     while node.node.disks[0].waiting or node.node.clock.getDelayedCalls():
         node.node.sync()
     for pending, offset in ((first, 0), (in_line, 1)):
-        found = outcome(pending.response).responses[0].partition_responses
-        assert [(each.error_code, each.base_offset) for each in found] == [(0, offset)] * 2
+        responses = outcome(pending.response).responses[0].partition_responses
+        assert [(response.error_code, response.base_offset) for response in responses] == [(0, offset)] * 2
 
 
 def test_without_acks_no_request_waits_for_a_sync() -> None:

@@ -32,7 +32,7 @@ def fetch_as_consumer(node: ReplicatedNode, offset: int = 0, *, version: int = 1
 
 
 def list_offsets(data: PartitionData) -> list[int]:
-    return [read_header(each).base_offset for each in split_batches(data.records)]  # type: ignore[arg-type]
+    return [read_header(batch).base_offset for batch in split_batches(data.records)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("version", [4, 9, 12, 14, 15, 17])
@@ -376,7 +376,7 @@ def test_a_refusal_names_the_leader(version: int, named: bool) -> None:
     assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert data.current_leader.leader_id == (3 if named else -1)
     assert data.current_leader.leader_epoch == (LEADER_EPOCH + 2 if named else -1)
-    assert [each.node_id for each in response.node_endpoints] == ([3] if named else [])
+    assert [endpoint.node_id for endpoint in response.node_endpoints] == ([3] if named else [])
 
 
 # The nearest replica

@@ -28,7 +28,7 @@ TIMEOUT_MS = 1500
 
 def make_request(*records: bytes, acks: int = ALL, timeout_ms: int = TIMEOUT_MS) -> ProduceRequest:
     """The first batch for partition 0, the next for 1."""
-    data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(records)]
+    data = [PartitionProduceData(index=index, records=batch) for index, batch in enumerate(records)]
     topics = [TopicProduceData(name="t", topic_id=T_ID, partition_data=data)]
     return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=topics)
 
@@ -73,9 +73,9 @@ def test_requests_are_answered_as_far_as_the_replicas_have_got() -> None:
     sent = [send_request(node) for _ in range(1000)]
     node.fetch(1000, replica=2)
     node.fetch(400, replica=3)
-    assert [has_fired(each.response) for each in sent] == [True] * 400 + [False] * 600
+    assert [has_fired(pending.response) for pending in sent] == [True] * 400 + [False] * 600
     node.fetch(1000, replica=3)
-    assert [code_and_offset(node, each) for each in sent] == [(0, offset) for offset in range(1000)]
+    assert [code_and_offset(node, pending) for pending in sent] == [(0, offset) for offset in range(1000)]
 
 
 def test_a_partition_of_one_replica_in_the_request_waits_for_nothing() -> None:
@@ -84,7 +84,7 @@ def test_a_partition_of_one_replica_in_the_request_waits_for_nothing() -> None:
     assert not has_fired(sent.response)
     for replica in (2, 3):
         node.fetch(1, replica=replica)
-    assert [(each.error_code, each.base_offset) for each in read_answers(node, sent)] == [(0, 0), (0, 0)]
+    assert [(answer.error_code, answer.base_offset) for answer in read_answers(node, sent)] == [(0, 0), (0, 0)]
 
 
 def test_at_the_time_out_the_records_stay() -> None:
@@ -124,7 +124,7 @@ def test_more_in_sync_replicas_than_there_are_replicas_are_not_needed() -> None:
     sent = send_request(node, make_request(make_batch(), make_batch()))
     for replica in (2, 3):
         node.fetch(1, replica=replica)
-    assert [each.error_code for each in read_answers(node, sent)] == [0, 0]
+    assert [answer.error_code for answer in read_answers(node, sent)] == [0, 0]
 
 
 def test_a_set_that_shrinks_below_the_minimum_refuses_after_the_append() -> None:
@@ -158,10 +158,10 @@ def test_a_batch_sent_again_waits_for_the_first_one() -> None:
         build_batch([(NOW_MS, b"k", b"v", [])], producer_id=7, producer_epoch=0, base_sequence=sequence)
         for sequence in (0, 1)
     )
-    sent = [send_request(node, make_request(each)) for each in (first, second, first)]
+    sent = [send_request(node, make_request(batch)) for batch in (first, second, first)]
     for replica in (2, 3):
         node.fetch(1, replica=replica)
-    assert [has_fired(each.response) for each in sent] == [True, False, True]
+    assert [has_fired(pending.response) for pending in sent] == [True, False, True]
     assert code_and_offset(node, sent[2]) == (0, 0)
     assert code_and_offset(node, send_request(node, make_request(first))) == (0, 0)
 
@@ -186,7 +186,9 @@ def test_a_follower_names_the_leader(version: int, named: bool) -> None:
     assert (partition.error_code, partition.base_offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     leader = partition.current_leader
     assert (leader.leader_id, leader.leader_epoch) == ((3, LEADER_EPOCH + 4) if named else (-1, -1))
-    endpoints = [(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
+    endpoints = [
+        (endpoint.node_id, endpoint.host, endpoint.port, endpoint.rack) for endpoint in response.node_endpoints
+    ]
     assert endpoints == ([(3, "host-3", 9003, "rack-3")] if named else [])
     assert node.partition.log.log_end_offset == 0
 

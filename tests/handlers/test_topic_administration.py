@@ -128,7 +128,7 @@ def delete(
 ) -> dict[tuple[str | None, bytes], tuple[int, bool]]:
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name, topic_id=uuid) for name, uuid in topics])
     response = node.ask(request, DeleteTopicsResponse, version)
-    return {(each.name, each.topic_id): (each.error_code, bool(each.error_message)) for each in response.responses}
+    return {(topic.name, topic.topic_id): (topic.error_code, bool(topic.error_message)) for topic in response.responses}
 
 
 def test_delete_by_name_and_by_id() -> None:
@@ -144,7 +144,7 @@ def test_delete_by_name_before_there_were_ids(version: int) -> None:
     node.make_topic("a")
     request = DeleteTopicsRequest(topic_names=["a", "nope"])
     response = node.ask(request, DeleteTopicsResponse, version)
-    outcomes = {each.name: each.error_code for each in response.responses}
+    outcomes = {topic.name: topic.error_code for topic in response.responses}
     assert outcomes == {"a": 0, "nope": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -187,7 +187,7 @@ def test_deleting_may_be_switched_off(version: int, code: ErrorCode) -> None:
     node = AdminNode(delete_topic_enable="false")
     node.make_topic("a")
     response = node.ask(DeleteTopicsRequest(topic_names=["a", "b"]), DeleteTopicsResponse, version)
-    assert [each.error_code for each in response.responses] == [code, code]
+    assert [topic.error_code for topic in response.responses] == [code, code]
     assert "a" in node.holder.image.topics
 
 
@@ -201,8 +201,8 @@ def test_deletion_by_a_failing_store() -> None:
 def grow(node: AdminNode, *topics: CreatePartitionsTopic, validate: bool = False) -> dict[str, int]:
     request = CreatePartitionsRequest(topics=list(topics), validate_only=validate)
     response = node.ask(request, CreatePartitionsResponse, 3)
-    assert all(bool(each.error_message) == bool(each.error_code) for each in response.results)
-    return {each.name: each.error_code for each in response.results}
+    assert all(bool(result.error_message) == bool(result.error_code) for result in response.results)
+    return {result.name: result.error_code for result in response.results}
 
 
 def test_growing() -> None:

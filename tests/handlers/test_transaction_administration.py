@@ -32,19 +32,19 @@ def a_node() -> TransactionNode:
 def test_transactions_are_described() -> None:
     request = DescribeTransactionsRequest(transactional_ids=["open", "unknown", "", "open"])
     states = a_node().ask(request, DescribeTransactionsResponse, 0).transaction_states
-    assert [(each.transactional_id, each.error_code) for each in states] == [
+    assert [(state.transactional_id, state.error_code) for state in states] == [
         ("open", 0), ("unknown", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND), ("", ErrorCode.INVALID_REQUEST),
     ]  # fmt: skip
     described = states[0]
     assert (described.transaction_state, described.transaction_start_time_ms) == ("Ongoing", STARTED_MS)
-    assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1])]
+    assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [0, 1])]
 
 
 def test_many_that_are_described_leave_others_their_turn() -> None:
     clock = TiringClock()
     node = TransactionNode(clock)
     clock.look_s = TURN_SECONDS / 10
-    waiting = node.send(DescribeTransactionsRequest(transactional_ids=[f"id{each}" for each in range(30)]), 0)
+    waiting = node.send(DescribeTransactionsRequest(transactional_ids=[f"id{number}" for number in range(30)]), 0)
     assert is_waiting(waiting)
     node.world.turn(5)
     assert len(node.read(waiting, DescribeTransactionsResponse, 0).transaction_states) == 30
@@ -53,7 +53,7 @@ def test_many_that_are_described_leave_others_their_turn() -> None:
 def list_transactions(version: int = 2, **filters: object) -> list[str]:
     response = a_node().ask(ListTransactionsRequest(**filters), ListTransactionsResponse, version)  # type: ignore[arg-type]
     assert response.error_code == 0
-    return sorted(each.transactional_id for each in response.transaction_states)
+    return sorted(state.transactional_id for state in response.transaction_states)
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -111,12 +111,12 @@ def write_markers(
 ) -> dict[int, dict[tuple[str, int], int]]:
     response = node.ask(WriteTxnMarkersRequest(markers=list(markers)), WriteTxnMarkersResponse, version)
     return {
-        each.producer_id: {
+        marker.producer_id: {
             (topic.name, result.partition_index): result.error_code
-            for topic in each.topics
+            for topic in marker.topics
             for result in topic.partitions
         }
-        for each in response.markers
+        for marker in response.markers
     }
 
 
@@ -159,7 +159,7 @@ def test_an_answer_waits_for_every_marker() -> None:
     assert is_waiting(waiting)
     node.world.partitions.all[P0].release()
     (result,) = node.read(waiting, WriteTxnMarkersResponse, 2).markers
-    assert {each.error_code for topic in result.topics for each in topic.partitions} == {0}
+    assert {partition.error_code for topic in result.topics for partition in topic.partitions} == {0}
 
 
 def test_the_group_coordinator_learns_of_an_administrators_markers() -> None:

@@ -59,7 +59,7 @@ class World(DataNode):
 
     def codes(self, pending: Any, version: int = VERIFYING) -> list[int]:
         response = self.read(pending, ProduceResponse, version)
-        return [each.error_code for each in response.responses[0].partition_responses]
+        return [partition.error_code for partition in response.responses[0].partition_responses]
 
 
 def make_batch(
@@ -76,7 +76,7 @@ def make_batch(
 
 def make_request(*batches: bytes, acks: int = -1, version: int = VERIFYING) -> ProduceRequest:
     """One batch for each partition of t."""
-    partitions = [PartitionProduceData(index=index, records=each) for index, each in enumerate(batches)]
+    partitions = [PartitionProduceData(index=index, records=batch) for index, batch in enumerate(batches)]
     name, topic_id = ("", T_ID) if version >= 13 else ("t", bytes(16))
     return ProduceRequest(
         transactional_id="tx",
@@ -91,9 +91,9 @@ def make_request(*batches: bytes, acks: int = -1, version: int = VERIFYING) -> P
 )
 def test_the_coordinator_is_asked_once_about_all_partitions_of_a_request(version: int, add: bool) -> None:
     world = World()
-    assert [each.error_code for each in world.produce(make_batch(), make_batch(), version=version)] == [0, 0]
+    assert [answer.error_code for answer in world.produce(make_batch(), make_batch(), version=version)] == [0, 0]
     assert world.coordinator.asked == [("tx", 7, 0, [("t", 0), ("t", 1)], add)]
-    assert [each.base_offset for each in world.produce(make_batch(1), make_batch(1), version=version)] == [1, 1]
+    assert [answer.base_offset for answer in world.produce(make_batch(1), make_batch(1), version=version)] == [1, 1]
     assert len(world.coordinator.asked) == 1
 
 
@@ -103,7 +103,7 @@ def test_only_the_first_batch_of_a_transaction_is_verified() -> None:
     world.produce(make_batch(1), make_batch())
     world.end()
     world.produce(make_batch(2), make_batch(1))
-    assert [each.partitions for each in world.coordinator.asked] == [[("t", 0)], [("t", 1)], [("t", 0)]]
+    assert [request.partitions for request in world.coordinator.asked] == [[("t", 0)], [("t", 1)], [("t", 0)]]
 
 
 def test_a_newer_epoch_is_asked_about_while_the_older_ones_transaction_is_open() -> None:
@@ -115,7 +115,7 @@ def test_a_newer_epoch_is_asked_about_while_the_older_ones_transaction_is_open()
 
 
 @pytest.mark.parametrize(
-    ("said", "version", "told"),
+    ("said", "version", "code"),
     [
         (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
         (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
@@ -129,10 +129,10 @@ def test_a_newer_epoch_is_asked_about_while_the_older_ones_transaction_is_open()
         (ErrorCode.INVALID_TXN_STATE, 12, ErrorCode.INVALID_TXN_STATE),
     ],
 )
-def test_the_coordinators_code_is_translated_for_the_version(said: ErrorCode, version: int, told: ErrorCode) -> None:
+def test_the_coordinators_code_is_translated_for_the_version(said: ErrorCode, version: int, code: ErrorCode) -> None:
     world = World()
     world.coordinator.code = said
-    assert world.code(make_batch(), version) == told
+    assert world.code(make_batch(), version) == code
     assert world.partition.log.log_end_offset == 0
 
 
@@ -148,7 +148,7 @@ def test_where_partitions_are_not_verified_only_those_that_are_to_be_added_are_a
 def test_batches_of_several_producers_are_refused() -> None:
     world = World()
     answers = world.produce(make_batch(), make_batch(producer_id=8))
-    assert [each.error_code for each in answers] == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+    assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
     assert world.coordinator.asked == []
 
 
@@ -249,7 +249,7 @@ def test_a_retry_is_answered_as_the_first_time_while_the_transaction_is_open() -
     for sequence in range(6):
         world.produce(make_batch(sequence))
     again = [world.produce(make_batch(sequence))[0] for sequence in range(1, 6)]
-    assert [(each.error_code, each.base_offset) for each in again] == [(0, sequence) for sequence in range(1, 6)]
+    assert [(answer.error_code, answer.base_offset) for answer in again] == [(0, sequence) for sequence in range(1, 6)]
     assert world.code(make_batch()) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert world.partition.log.log_end_offset == 6
 
@@ -288,7 +288,7 @@ def test_a_producer_of_an_old_epoch_is_fenced_without_a_verification() -> None:
 def test_malformed_batches_are_refused_without_a_verification() -> None:
     world = World()
     answers = world.produce(b"", make_batch()[:-1])
-    assert [each.error_code for each in answers] == [ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD]
+    assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD]
     (absent,) = (
         world.ask(
             ProduceRequest(

@@ -27,8 +27,8 @@ def find_coordinator(node: TransactionNode, version: int) -> Coordinator:
 
 @pytest.mark.parametrize("version", range(1, 7))
 def test_the_coordinator_is_the_leader_of_the_ids_partition(version: int) -> None:
-    found = find_coordinator(TransactionNode(), version)
-    assert (found.error_code, found.node_id) == (0, 1)
+    coordinator = find_coordinator(TransactionNode(), version)
+    assert (coordinator.error_code, coordinator.node_id) == (0, 1)
 
 
 def test_the_first_find_coordinator_creates_the_topic() -> None:
@@ -39,8 +39,8 @@ def test_the_first_find_coordinator_creates_the_topic() -> None:
     assert is_waiting(waiting)
     node.set_topics(**{TRANSACTION_TOPIC: 4})
     node.making.callback(None)
-    (found,) = node.read(waiting, FindCoordinatorResponse, 6).coordinators
-    assert (found.error_code, found.node_id) == (0, 1)
+    (coordinator,) = node.read(waiting, FindCoordinatorResponse, 6).coordinators
+    assert (coordinator.error_code, coordinator.node_id) == (0, 1)
 
 
 def test_if_the_topic_cannot_be_made_there_is_no_coordinator(caplog: pytest.LogCaptureFixture) -> None:
@@ -48,8 +48,8 @@ def test_if_the_topic_cannot_be_made_there_is_no_coordinator(caplog: pytest.LogC
     node.set_topics(t=1)
     node.making = Deferred()
     node.making.errback(Failure(KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "3 replicas, 1 broker")))
-    found = find_coordinator(node, 6)
-    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    coordinator = find_coordinator(node, 6)
+    assert (coordinator.error_code, coordinator.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
     assert "Cannot create topic __transaction_state: INVALID_REPLICATION_FACTOR: 3 replicas, 1 broker" in caplog.text
 
 
@@ -60,7 +60,10 @@ def test_if_the_topic_cannot_be_made_there_is_no_coordinator(caplog: pytest.LogC
 def test_a_transactional_id_gets_its_producer(version: int) -> None:
     node = TransactionNode()
     answers = [init_producer(node, version) for _ in range(2)]
-    assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [(0, 100, 0), (0, 100, 1)]
+    assert [(answer.error_code, answer.producer_id, answer.producer_epoch) for answer in answers] == [
+        (0, 100, 0),
+        (0, 100, 1),
+    ]
 
 
 @pytest.mark.parametrize(

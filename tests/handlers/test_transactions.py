@@ -62,9 +62,9 @@ def make_topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
 
 def list_codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, int], int]:
     return {
-        (topic.name, each.partition_index): each.partition_error_code
+        (topic.name, partition.partition_index): partition.partition_error_code
         for topic in results
-        for each in topic.results_by_partition
+        for partition in topic.results_by_partition
     }
 
 
@@ -82,14 +82,14 @@ def make_add_request(
             v3_and_below_producer_epoch=producer.producer_epoch,
             v3_and_below_topics=make_topics(*partitions),
         )
-    one = AddPartitionsToTxnTransaction(
+    transaction = AddPartitionsToTxnTransaction(
         transactional_id=name,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         verify_only=verify_only,
         topics=make_topics(*partitions),
     )
-    return AddPartitionsToTxnRequest(transactions=[one])
+    return AddPartitionsToTxnRequest(transactions=[transaction])
 
 
 def add_partitions(
@@ -163,15 +163,15 @@ def test_several_transactions_at_a_time_each_have_their_answer() -> None:
     producers = {name: init_producer(node, name=name) for name in ("a", "b")}
     node.world.log.hold = True
     transactions = [
-        AddPartitionsToTxnTransaction(transactional_id=name, producer_id=each.producer_id, topics=make_topics(P0))
-        for name, each in [*producers.items(), ("unknown", producers["a"])]
+        AddPartitionsToTxnTransaction(transactional_id=name, producer_id=producer.producer_id, topics=make_topics(P0))
+        for name, producer in [*producers.items(), ("unknown", producers["a"])]
     ]
     waiting = node.send(AddPartitionsToTxnRequest(transactions=transactions), 5)
     assert is_waiting(waiting)
     for held in node.world.log.held:
         held.succeed()
     results = node.read(waiting, AddPartitionsToTxnResponse, 5).results_by_transaction
-    assert {each.transactional_id: list_codes(each.topic_results)[P0] for each in results} == {
+    assert {result.transactional_id: list_codes(result.topic_results)[P0] for result in results} == {
         "a": 0, "b": 0, "unknown": MAPPING,
     }  # fmt: skip
 

@@ -122,7 +122,9 @@ def make_request(
     partitions: tuple[int, ...] = (0,),
     **fields: Any,
 ) -> TxnOffsetCommitRequest:
-    wanted = [TxnOffsetCommitRequestPartition(partition_index=each, committed_offset=40 + each) for each in partitions]
+    wanted = [
+        TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=40 + index) for index in partitions
+    ]
     return TxnOffsetCommitRequest(
         transactional_id=name,
         group_id=group,
@@ -134,7 +136,9 @@ def make_request(
 
 
 def list_codes(response: TxnOffsetCommitResponse) -> dict[int, int]:
-    return {each.partition_index: each.error_code for topic in response.topics for each in topic.partitions}
+    return {
+        partition.partition_index: partition.error_code for topic in response.topics for partition in topic.partitions
+    }
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -142,9 +146,9 @@ def test_a_commit_counts_once_its_transaction_is_committed(version: int) -> None
     node = Node()
     producer = node.begin(version)
     assert node.commit(producer, version, partitions=(0, 1)) == {0: 0, 1: 0}
-    assert [node.groups.committed(partition=each) for each in (0, 1)] == [-1, -1]
+    assert [node.groups.committed(partition=index) for index in (0, 1)] == [-1, -1]
     assert node.world.end(producer, version=2 if version >= ADDING else 0).error_code is NONE
-    assert [node.groups.committed(partition=each) for each in (0, 1)] == [40, 41]
+    assert [node.groups.committed(partition=index) for index in (0, 1)] == [40, 41]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -163,7 +167,7 @@ def test_the_offsets_partition_has_to_be_part_of_the_transaction_or_comes_to_be(
     node.world.add(producer, P0)
     expected = {4: ErrorCode.TRANSACTION_ABORTABLE, ADDING: NONE}.get(version, ErrorCode.INVALID_TXN_STATE)
     assert node.commit(producer, version) == {0: expected}
-    topics = {each.topic for each in node.world.coordinator.describe(ID).topics}
+    topics = {topic.topic for topic in node.world.coordinator.describe(ID).topics}
     assert topics == ({"t", OFFSETS_TOPIC} if version >= ADDING else {"t"})
 
 
@@ -330,14 +334,16 @@ def fetch_offsets(
     wanted = OffsetFetchRequest(group_id=GROUP, require_stable=require_stable)
     wanted.topics = None if everything else [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
     if version >= 8:
-        one = OffsetFetchRequestTopics(name="t", topic_id=node.holder.image.topics["t"].topic_id)
-        one.partition_indexes = [0, 1]
+        wanted_topic = OffsetFetchRequestTopics(name="t", topic_id=node.holder.image.topics["t"].topic_id)
+        wanted_topic.partition_indexes = [0, 1]
         wanted = OffsetFetchRequest(require_stable=require_stable)
-        wanted.groups = [OffsetFetchRequestGroup(group_id=GROUP, topics=None if everything else [one])]
+        wanted.groups = [OffsetFetchRequestGroup(group_id=GROUP, topics=None if everything else [wanted_topic])]
     answer = node.ask(wanted, OffsetFetchResponse, version)
     topics = answer.groups[0].topics if version >= 8 else answer.topics
     return {
-        each.partition_index: (each.error_code, each.committed_offset) for topic in topics for each in topic.partitions
+        partition.partition_index: (partition.error_code, partition.committed_offset)
+        for topic in topics
+        for partition in topic.partitions
     }
 
 

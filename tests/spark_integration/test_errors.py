@@ -11,7 +11,7 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "explanation"),
     [
         (
             "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
@@ -73,9 +73,9 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
         ("spark_integration.errors.PipelineError: the words of ours\n  File b", "the words of ours"),
     ],
 )
-def test_known_failures_have_a_sentence(text: str, told: str) -> None:
+def test_known_failures_have_a_sentence(text: str, explanation: str) -> None:
     sentence = explain_failure(Exception(PY4J + text))
-    assert told in sentence
+    assert explanation in sentence
     assert "\n" not in sentence
     assert "Exception" not in sentence
 

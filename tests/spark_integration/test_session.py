@@ -42,8 +42,8 @@ def test_all_words_of_a_jvm_that_does_not_start_are_shown() -> None:
 
 
 def test_advice_for_a_session_without_a_package_shows_how_to_start_it() -> None:
-    told = missing_package_advice("delta", SparkInstallation("4.0.0", "2.13", Path("jars")))
-    assert told == (
+    advice = missing_package_advice("delta", SparkInstallation("4.0.0", "2.13", Path("jars")))
+    assert advice == (
         "the Spark session that runs in this process lacks the package delta: stop it first, or start it with "
         "spark.jars.packages=io.delta:delta-spark_2.13:4.0.0,io.delta:delta-storage:4.0.0"
     )

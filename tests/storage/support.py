@@ -108,17 +108,17 @@ def read_log(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> byte
 
 def read_headers(data: bytes) -> list[BatchHeader]:
     """Return the headers of the whole batches in `data`."""
-    return [read_header(each) for each in split_batches(data)]
+    return [read_header(batch) for batch in split_batches(data)]
 
 
 def stored_headers(log: Log, offset: int | None = None) -> Iterator[BatchHeader]:
     """Yield the header of every batch from an offset on, read fetch by fetch."""
     offset = log.log_start_offset if offset is None else offset
     while offset < log.log_end_offset:
-        found = read_headers(read_log(log, offset))
-        assert found, f"nothing to read at {offset} of {log!r}"
-        yield from found
-        offset = found[-1].last_offset + 1
+        headers = read_headers(read_log(log, offset))
+        assert headers, f"nothing to read at {offset} of {log!r}"
+        yield from headers
+        offset = headers[-1].last_offset + 1
 
 
 def fill_log(log: Log, count: int, **kw: Any) -> None:
@@ -143,7 +143,7 @@ def rewrite_file(store: Store, file_name: str, change: Callable[[bytes], bytes])
 
 def read_contents(store: Store) -> dict[str, bytes]:
     """Return the contents of every file of the log."""
-    return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
+    return {name: store.files.read(store.path("t-0", name)) for name in store.files.list(store.path("t-0"))}
 
 
 def list_offsets(log: Log) -> list[int]:

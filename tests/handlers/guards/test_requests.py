@@ -151,8 +151,8 @@ def test_nobody_learns_whether_a_topic_exists(world: RuledWorld) -> None:
     assert {**vars(there), "name": ""} == {**vars(missing), "name": ""}
     assert world.ask(CLIENT, MetadataRequest(topics=None), 9).topics == []
     assert world.ask(CLIENT, MetadataRequest(topics=[]), 0).topics == []
-    one = world.ask(CLIENT, MetadataRequest(topics=wanted[:1]), 0)
-    assert [topic.name for topic in one.topics] == ["t"] and one.brokers
+    answer = world.ask(CLIENT, MetadataRequest(topics=wanted[:1]), 0)
+    assert [topic.name for topic in answer.topics] == ["t"] and answer.brokers
     assert "missing" not in world.broker.metadata.image.topics
 
 

@@ -93,7 +93,7 @@ def test_an_instance_sees_its_own_rules_only(node: AclTenants, instance: str) ->
 
 
 @pytest.mark.parametrize(
-    ("fields", "found"),
+    ("fields", "rules"),
     [
         ({"pattern_type_filter": LITERAL}, [OWN[0], OWN[2]]),
         ({"pattern_type_filter": PREFIXED}, [OWN[1]]),
@@ -115,15 +115,15 @@ def test_an_instance_sees_its_own_rules_only(node: AclTenants, instance: str) ->
         ({"resource_type_filter": TOPIC, "resource_name_filter": "orders", "pattern_type_filter": LITERAL}, [OWN[2]]),
     ],
 )
-def test_filters_select_among_the_own_rules(node: AclTenants, fields: dict[str, Any], found: list[Any]) -> None:
+def test_filters_select_among_the_own_rules(node: AclTenants, fields: dict[str, Any], rules: list[Any]) -> None:
     """A deletion selects the same rules, and removes no others."""
-    assert node.describe(SHOP, **fields) == found
+    assert node.describe(SHOP, **fields) == rules
     stored = node.list_stored()
     (deleted,) = node.delete(SHOP, fields)
-    assert deleted == sorted((name, pattern, principal) for _, name, pattern, principal, _ in found)
-    assert node.describe(SHOP) == sorted(set(OWN) - set(found))
+    assert deleted == sorted((name, pattern, principal) for _, name, pattern, principal, _ in rules)
+    assert node.describe(SHOP) == sorted(set(OWN) - set(rules))
     gone = stored - node.list_stored()
-    assert len(gone) == len(found)
+    assert len(gone) == len(rules)
     assert all(name.startswith("shop.") and principal in ("User:*", "User:shop.alice") for *_, name, principal in gone)
 
 

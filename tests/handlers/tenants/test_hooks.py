@@ -162,7 +162,7 @@ def test_log_directories_are_one_with_the_instances_partitions(tmp_path: Path) -
     assert (result.error_code, result.log_dir, result.total_bytes, result.usable_bytes) == (0, "/kafkacompat", -1, -1)
     (topic,) = result.topics
     assert topic.name == "orders"
-    assert sorted(each.partition_index for each in topic.partitions) == [0, 1, 2, 3]
+    assert sorted(partition.partition_index for partition in topic.partitions) == [0, 1, 2, 3]
     assert len(world.ask(None, DescribeLogDirsRequest(topics=None), 4).results) == 2
 
 
@@ -220,7 +220,9 @@ def test_coordinators_are_named_by_the_clients_keys(world: World) -> None:
     world.make_instance("shop", group_names="g:legacy-g", transactional_id_names="tx:legacy-tx")
     for key_type, keys in ((0, ["g", "other"]), (1, ["tx", "other"])):
         answer = world.ask("shop", FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys), 4)
-        assert [(found.key, found.error_code) for found in answer.coordinators] == [(key, 0) for key in keys]
+        assert [(coordinator.key, coordinator.error_code) for coordinator in answer.coordinators] == [
+            (key, 0) for key in keys
+        ]
 
 
 def test_a_transaction_names_the_offsets_topic(world: World) -> None:

@@ -75,7 +75,7 @@ def test_entities_are_stored_under_physical_names(node: TenantNode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("component", "strict", "found"),
+    ("component", "strict", "entities"),
     [
         (("user", EXACT, "alice"), False, {"user=alice", "client-id=app user=alice"}),
         (("user", EXACT, "alice"), True, {"user=alice"}),
@@ -87,9 +87,9 @@ def test_entities_are_stored_under_physical_names(node: TenantNode) -> None:
     ],
 )
 def test_filters_select_among_the_own_quotas(
-    node: TenantNode, component: tuple[str, int, str | None], strict: bool, found: set[str]
+    node: TenantNode, component: tuple[str, int, str | None], strict: bool, entities: set[str]
 ) -> None:
-    assert describe(node.client(SHOP), component, strict=strict) == {key: {PRODUCE: 1.0} for key in found}
+    assert describe(node.client(SHOP), component, strict=strict) == {entity: {PRODUCE: 1.0} for entity in entities}
 
 
 def test_a_change_concerns_the_instance_only(node: TenantNode) -> None:

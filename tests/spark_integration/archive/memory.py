@@ -75,7 +75,7 @@ class Memory:
         self.after_rename(to)
 
     def remove(self, name: str) -> None:
-        for other in [one for one in self.held if one == name or one.startswith(f"{name}/")]:
+        for other in [path for path in self.held if path == name or path.startswith(f"{name}/")]:
             self.before_change()
             self.held.pop(other, None)
 
@@ -139,7 +139,9 @@ class Rows(TableStore):
 
     def holds_any(self, intervals: Mapping[TopicPartition, Sequence[Interval]]) -> bool:
         offsets = [offset for held in list_seen(self.memory).values() for offset in held]
-        return any(first <= offset < until for one in intervals.values() for first, until in one for offset in offsets)
+        return any(
+            first <= offset < until for ranges in intervals.values() for first, until in ranges for offset in offsets
+        )
 
     def _count_records(self, commit: ArchiveCommit) -> ArchiveCommit:
         return commit
@@ -194,7 +196,7 @@ def archive_topic(memory: Memory, store: Any, ledger: ArchiveLedger | None = Non
     """Archive the topic from the archive's end, and merge; stop after each commit."""
     ledger = ledger or begin_run(memory, store)
     merge, shorten = Merge(memory, ledger), Shorten(memory, ledger)
-    while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:
+    while (end := max((until for intervals in ledger.covered.values() for _, until in intervals), default=0)) < OFFSETS:
         offsets = list(range(end, end + BATCH))
         draft = ledger.draft("batch", "query", end, (offset_range(end, end + BATCH),))
         ledger.commit(cast(Any, offsets), draft)

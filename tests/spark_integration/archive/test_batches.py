@@ -66,7 +66,9 @@ def test_as_many_tasks_as_were_asked_for() -> None:
 
 def test_a_range_for_each_interval_that_is_missing() -> None:
     ranges = make_batches()[0]._list_ranges({OTHER: [(5, 6)], ONE: [(0, 10), (30, 40)]})
-    assert [(one.topic_partition, one.from_offset, one.until_offset) for one in ranges] == [
+    assert [
+        (offset_range.topic_partition, offset_range.from_offset, offset_range.until_offset) for offset_range in ranges
+    ] == [
         (ONE, 0, 10),
         (ONE, 30, 40),
         (OTHER, 5, 6),

@@ -25,11 +25,11 @@ class Topics:
         return [ONE, OTHER, NEW]
 
     def offsets(self, partitions: Iterable[TopicPartition], spec: Any) -> dict[TopicPartition, int]:
-        return {one: self.earliest[one] for one in partitions}
+        return {partition: self.earliest[partition] for partition in partitions}
 
 
 def make_manifest(*intervals: tuple[TopicPartition, int, int]) -> ArchiveManifest:
-    ranges = tuple(OffsetRange(*one, "id", first, until, 0, None, None) for one, first, until in intervals)
+    ranges = tuple(OffsetRange(*partition, "id", first, until, 0, None, None) for partition, first, until in intervals)
     return ArchiveManifest(
         ArchiveDescription("parquet", (), "x"), (ArchiveCommit(1, "batch", "run", 0, "query", 0, ranges),)
     )
@@ -40,8 +40,8 @@ def find_starting_offsets(
 ) -> Any:
     """Return the offsets to begin at, by the number of the partition."""
     cluster = cast(Any, Topics(earliest))
-    found = continue_after_archived(cluster, source, source_partitions(cluster, source, ["t"]), archived)
-    return json.loads(found["startingOffsets"])["t"]
+    options = continue_after_archived(cluster, source, source_partitions(cluster, source, ["t"]), archived)
+    return json.loads(options["startingOffsets"])["t"]
 
 
 EARLIEST = {"startingOffsets": "earliest", "subscribe": "t"}

@@ -31,14 +31,14 @@ from tests.spark_integration.archive.memory import (
 STORES = [Folder, Rows, Forgetful]
 
 
-def at_change(number: int, what: Callable[[], None]) -> Callable[[], None]:
-    """Call *what* once, before the change of that number."""
+def at_change(number: int, action: Callable[[], None]) -> Callable[[], None]:
+    """Call *action* once, before the change of that number."""
     left = [number]
 
     def before_change() -> None:
         left[0] -= 1
         if left[0] == -1:
-            what()
+            action()
 
     return before_change
 
@@ -161,7 +161,7 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
     for number in range(12):
         for other in range(12):
             memory = Memory()
-            one, second = (begin_run(memory, Folder(memory)) for _ in range(2))
+            first, second = (begin_run(memory, Folder(memory)) for _ in range(2))
 
             def meanwhile(memory: Memory = memory, second: ArchiveLedger = second, other: int = other) -> None:
                 memory.before_change = at_change(other, raise_killed)
@@ -171,7 +171,7 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
 
             memory.before_change = at_change(number, meanwhile)
             try:
-                list(archive_topic(memory, None, one))
+                list(archive_topic(memory, None, first))
             except PipelineError as problem:
                 assert "another run" in str(problem)
                 refused += 1
@@ -225,8 +225,8 @@ def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -
         replace(begin_run(memory, store).draft("batch", "query", 0, (offset_range(0, until),)), run_id=name)
         for name, until in (("a", 6), ("b", 3))
     )
-    for one in (longer, shorter):
-        memory.write_new(f"{staging_folder(one)}/draft.json", one.as_json())
+    for draft in (longer, shorter):
+        memory.write_new(f"{staging_folder(draft)}/draft.json", draft.as_json())
     store.publish([0, 1, 2], shorter, [])
     assert begin_run(memory, store).covered == {("t", 0): [(0, 3)]}
     run_archive(memory, Rows)

@@ -35,7 +35,7 @@ def test_folders_with_enough_small_files_are_due() -> None:
         make_file("b/1", 1),
         make_file("b/2", 1),
     ]
-    assert [one.path for one in files_to_merge(files, 3, 100)] == ["a/0", "a/1", "a/2"]
+    assert [file.path for file in files_to_merge(files, 3, 100)] == ["a/0", "a/1", "a/2"]
     assert files_to_merge([make_file("b/1", 1)], 1, 100) == []
 
 
@@ -73,9 +73,10 @@ def test_ranges_that_touch_are_one() -> None:
 @pytest.mark.parametrize("ids", [("AAAAAAAAAAAAAAAAAAAAAA", "id"), ("id", "AAAAAAAAAAAAAAAAAAAAAA"), ("id", "")])
 def test_a_range_that_is_joined_keeps_the_id_that_is_known(ids: tuple[str, str]) -> None:
     ranges = [
-        OffsetRange("t", 0, one, start, start + 10, 0, None, None) for one, start in zip(ids, (0, 10), strict=True)
+        OffsetRange("t", 0, topic_id, start, start + 10, 0, None, None)
+        for topic_id, start in zip(ids, (0, 10), strict=True)
     ]
-    assert [one.topic_id for one in join_ranges(ranges)] == ["id"]
+    assert [offset_range.topic_id for offset_range in join_ranges(ranges)] == ["id"]
 
 
 def test_files_are_skipped_by_topic_partition_and_offset() -> None:

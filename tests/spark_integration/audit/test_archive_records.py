@@ -15,8 +15,10 @@ from spark_integration.topics.offsets import RecordSpan
 
 def make_commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
     """A commit of a partition's ranges; its time is its number times 1,000."""
-    told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
-    return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=told)
+    offset_ranges = tuple(
+        OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges
+    )
+    return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=offset_ranges)
 
 
 def make_table(*commits: ArchiveCommit) -> ArchiveManifest:
@@ -25,9 +27,9 @@ def make_table(*commits: ArchiveCommit) -> ArchiveManifest:
 
 def make_files(number: int, *names: str) -> ArchiveManifest:
     """The manifest of a Parquet archive at a commit, with these files of 10 bytes."""
-    told = tuple(DataFile(name, 10, (RecordSpan("t", 0, 0, 9, 10),)) for name in names)
+    files = tuple(DataFile(name, 10, (RecordSpan("t", 0, 0, 9, 10),)) for name in names)
     description = ArchiveDescription("parquet", ("topic", "date"), "id")
-    return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=told),))
+    return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=files),))
 
 
 def test_a_commit_adds_only_new_intervals() -> None:

@@ -16,8 +16,8 @@ LATENCY: list[dict[str, Any]] = [
 ]
 
 
-def list_met(text: str, **found: int) -> list[str]:
-    return [clause for one in parse_conditions(text) for clause in one.met(found, LATENCY)]
+def list_met(text: str, **counts: int) -> list[str]:
+    return [clause for condition in parse_conditions(text) for clause in condition.met(counts, LATENCY)]
 
 
 def test_kinds() -> None:
@@ -50,8 +50,8 @@ def test_limits_of_latency(text: str, times: int) -> None:
 def test_a_latency_that_was_not_measured() -> None:
     clause = "latency:event-archive:p50>1h: nothing was measured"
     assert list_met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
-    (one,) = parse_conditions("latency:max>1h")
-    assert one.met({}, []) == ["latency:max>1h: nothing was measured"]
+    (condition,) = parse_conditions("latency:max>1h")
+    assert condition.met({}, []) == ["latency:max>1h: nothing was measured"]
 
 
 @pytest.mark.parametrize(

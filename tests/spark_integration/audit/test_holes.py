@@ -38,14 +38,14 @@ class Log:
 
 def list_parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
     given = [OffsetHole("topic", 0, first, last) for first, last in holes]
-    found = explain_holes(given, log, {"topic"} if compacted else set())
-    return [(part.first, part.last, part.kind) for part in found]
+    parts = explain_holes(given, log, {"topic"} if compacted else set())
+    return [(part.first, part.last, part.kind) for part in parts]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
 def test_each_offset_of_a_hole_is_explained(at_once: int) -> None:
-    found = list_parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
-    assert found == [(4, 4, COMPACTED), (10, 10, MARKER), (13, 15, UNEXPLAINED), (16, 16, MARKER)]
+    parts = list_parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
+    assert parts == [(4, 4, COMPACTED), (10, 10, MARKER), (13, 15, UNEXPLAINED), (16, 16, MARKER)]
 
 
 def test_a_compacted_topic_may_lack_whole_batches() -> None:
@@ -75,8 +75,8 @@ def test_headers_of_batches() -> None:
     first, second = build([b"a", b"b", b"c"]), patch_header(build([b"d"]), 0, "q", 3)
     control = patch_header(patch_header(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
     cut_off = patch_header(build([b"f", b"g"]), 0, "q", 5)[:40]
-    found = list(parse_batches(first + second + control + cut_off))
-    assert found == [LogBatch(0, 2, False), LogBatch(3, 3, False), LogBatch(4, 4, True), LogBatch(5, 6, False)]
+    batches = list(parse_batches(first + second + control + cut_off))
+    assert batches == [LogBatch(0, 2, False), LogBatch(3, 3, False), LogBatch(4, 4, True), LogBatch(5, 6, False)]
 
 
 def test_old_message_sets_tell_nothing() -> None:

@@ -40,7 +40,7 @@ class Answers(Cluster):
             OffsetSpec.LATEST: ends,
             **self.times,
         }
-        return {one: offset for one, offset in known[spec].items() if one in partitions}
+        return {partition: offset for partition, offset in known[spec].items() if partition in partitions}
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ class Answers(Cluster):
     ids=["one time", "one each"],
 )
 def test_a_time_after_an_open_transaction_is_the_end(options: dict[str, str]) -> None:
-    found = resolve_ranges(Answers({7: {ZERO: 30, ONE: 30}}), {**COMMITTED, **options})
-    assert found == {ZERO: ReadRange(5, 20), ONE: ReadRange(5, 30)}
+    ranges = resolve_ranges(Answers({7: {ZERO: 30, ONE: 30}}), {**COMMITTED, **options})
+    assert ranges == {ZERO: ReadRange(5, 20), ONE: ReadRange(5, 30)}
 
 
 def test_times_of_each_partition() -> None:

@@ -74,8 +74,8 @@ def test_unexamined_offsets_make_the_verdict_unsure(by_sequence: bool) -> None:
 
 
 def test_cut_sequences_are_mentioned_beside_the_verdict() -> None:
-    found = audit_verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
-    assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", found)
+    verdict = audit_verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
+    assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", verdict)
 
 
 def test_the_table() -> None:

@@ -112,14 +112,14 @@ def test_a_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ([], "nothing says what to read"),
         (["--subscribe", "a", "--subscribePattern", "b"], "--subscribe and --subscribePattern"),
     ],
 )
-def test_exactly_one_way_to_select_topics_is_required(words: list[str], told: str) -> None:
-    with pytest.raises(PipelineError, match=told):
+def test_exactly_one_way_to_select_topics_is_required(words: list[str], message: str) -> None:
+    with pytest.raises(PipelineError, match=message):
         parse_words(source_options(), "--bootstrap-server", "h:1", *words)
 
 

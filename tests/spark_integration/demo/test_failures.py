@@ -71,21 +71,21 @@ class Admin:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "message"),
     [
         (KafkaException(KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)), "there is a topic 'flights' already: delete it"),
         (KafkaException(KafkaError(KafkaError._TRANSPORT)), "did not create the topic 'flights'"),
         (TimeoutError(), "did not create the topic 'flights' (no answer): is a broker running?"),
     ],
 )
-def test_no_topic(monkeypatch: pytest.MonkeyPatch, failure: Exception, told: str) -> None:
+def test_no_topic(monkeypatch: pytest.MonkeyPatch, failure: Exception, message: str) -> None:
     monkeypatch.setattr(Admin, "failure", failure, raising=False)
     monkeypatch.setattr(produce, "AdminClient", Admin)
     monkeypatch.setattr(produce, "load_flights", list)
     done = CliRunner().invoke(produce.main, [])
     assert done.exit_code == 1
     assert done.output.startswith("Error: ")
-    assert told in done.output
+    assert message in done.output
 
 
 class Slow:

@@ -107,13 +107,15 @@ def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "subject"),
     [(make_link("old"), "topic orders on a:1"), (make_link(target_id="old"), "topic orders on b:1")],
 )
-def test_a_recreated_topic_is_refused(before: MirrorLink, told: str) -> None:
+def test_a_recreated_topic_is_refused(before: MirrorLink, subject: str) -> None:
     """Its records before the checkpoint's offset would never be mirrored."""
     scene = Scene(before)
-    with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
+    with pytest.raises(
+        PipelineError, match=rf"^{subject} was deleted and recreated, .* give a new --checkpointLocation$"
+    ):
         scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
     # A new checkpoint.
@@ -180,8 +182,8 @@ def test_topics_of_a_mirror_are_left_out(written: list[Any]) -> None:
 
 
 def test_a_topic_of_a_mirror_is_refused_by_name() -> None:
-    told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
-    with pytest.raises(PipelineError, match=told):
+    message = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
+    with pytest.raises(PipelineError, match=message):
         Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 
 
@@ -190,7 +192,7 @@ def test_topics_that_only_look_like_a_mirrors_are_mirrored(back: MirrorLink, nam
     """A recreated topic of the same name, and a mirror that goes back to its own name."""
     scene = Scene(back=[back], names=TargetNames("", names))
     scene.batches.learn_topics(["orders"], {})
-    assert {one.topic for one in scene.map.written} == {"orders"}
+    assert {link.topic for link in scene.map.written} == {"orders"}
 
 
 def test_a_topic_that_forgets_is_no_offset_map() -> None:

@@ -105,7 +105,7 @@ def test_prometheus_text(tmp_path: Path) -> None:
         'kafkacompat_spark_lag{partition="1",query="job",topic="a"} 0.0',
         'kafkacompat_spark_batch_duration_seconds{part="addBatch",query="job"} 0.03',
     } <= lines
-    assert [one.name for one in path.parent.iterdir()] == ["spark.prom"]
+    assert [file.name for file in path.parent.iterdir()] == ["spark.prom"]
 
 
 class Group:
@@ -126,7 +126,7 @@ class Group:
     def commit(self, group: str, offsets: Offsets) -> None:
         if self.is_away:
             raise OSError("away")
-        if any(one.partition >= self.partitions.get(one.topic, 0) for one in offsets):
+        if any(partition.partition >= self.partitions.get(partition.topic, 0) for partition in offsets):
             raise PipelineError("a topic that is read or written does not exist")
         self.commits.append((group, dict(offsets)))
 

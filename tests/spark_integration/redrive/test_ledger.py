@@ -71,12 +71,12 @@ class Session:
 def test_records_of_killed_runs_are_read_once_from_the_first_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, read = Memory(), list[Offsets]()
 
-    def found(_spark: Any, _target: Any, begin: Offsets) -> Frame:
+    def find_redriven(_spark: Any, _target: Any, begin: Offsets) -> Frame:
         read.append(begin)
         return Frame()
 
     monkeypatch.setattr(ledger, "HadoopFiles", lambda *_: memory)
-    monkeypatch.setattr(ledger, "find_redriven", found)
+    monkeypatch.setattr(ledger, "find_redriven", find_redriven)
     a, b = TopicPartition("a", 0), TopicPartition("b", 0)
     spark: Any = Session()
     book = RedriveLedger(spark, "/ledger", LETTERS)

@@ -39,7 +39,7 @@ def test_no_slice_follows_a_stop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "end", "found"),
+    ("first", "end", "spans"),
     [
         (0, 2, [BlockSpan(0, 0, 1)]),
         (2, 3, [BlockSpan(0, 2, 2)]),
@@ -47,8 +47,8 @@ def test_no_slice_follows_a_stop() -> None:
         (7, 9, [BlockSpan(3, 1, 2)]),
     ],
 )
-def test_where_a_slice_lies(first: int, end: int, found: list[BlockSpan]) -> None:
-    assert block_spans([3, 0, 3, 3], first, end) == found
+def test_where_a_slice_lies(first: int, end: int, spans: list[BlockSpan]) -> None:
+    assert block_spans([3, 0, 3, 3], first, end) == spans
 
 
 @pytest.mark.parametrize(

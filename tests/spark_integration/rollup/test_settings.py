@@ -125,7 +125,7 @@ def test_times_are_formatted_with_years_of_four_digits(milliseconds: int | None,
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"mode": "update"}, "which Parquet cannot"),
         ({"mode": "complete"}, "--mode is one of append, update"),
@@ -146,6 +146,6 @@ def test_times_are_formatted_with_years_of_four_digits(milliseconds: int | None,
         ({"dead_topic": ".."}, "'..' is no topic's name"),
     ],
 )
-def test_refused_before_anything_is_asked(options: dict[str, str], told: str) -> None:
-    with pytest.raises(PipelineError, match=told):
+def test_refused_before_anything_is_asked(options: dict[str, str], message: str) -> None:
+    with pytest.raises(PipelineError, match=message):
         replace(FITTING, **options).check()  # type: ignore[arg-type]

@@ -47,24 +47,25 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_pom_names_the_jars_and_nothing_that_they_need() -> None:
     dependencies = ElementTree.fromstring(render_pom(WANTED)).findall(f"{POM}dependencies/{POM}dependency")
     named = [
-        ":".join(str(one.findtext(f"{POM}{tag}")) for tag in ("groupId", "artifactId", "version"))
-        for one in dependencies
+        ":".join(str(dependency.findtext(f"{POM}{tag}")) for tag in ("groupId", "artifactId", "version"))
+        for dependency in dependencies
     ]
     assert named == list(WANTED)
-    for one in dependencies:
-        exclusion = one.find(f"{POM}exclusions/{POM}exclusion")
+    for dependency in dependencies:
+        exclusion = dependency.find(f"{POM}exclusions/{POM}exclusion")
         assert exclusion is not None
         assert [child.text for child in exclusion] == ["*", "*"]
 
 
 def test_ivy_file_names_the_jars_and_nothing_that_they_need() -> None:
     dependencies = ElementTree.fromstring(render_ivy_file(WANTED)).findall("dependencies/dependency")
-    assert [":".join(one.attrib[key] for key in ("org", "name", "rev")) for one in dependencies] == list(WANTED)
-    assert {one.attrib["transitive"] for one in dependencies} == {"false"}
+    named = [":".join(dependency.attrib[key] for key in ("org", "name", "rev")) for dependency in dependencies]
+    assert named == list(WANTED)
+    assert {dependency.attrib["transitive"] for dependency in dependencies} == {"false"}
 
 
 @pytest.mark.parametrize(
-    ("told", "release"),
+    ("output", "release"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('java version "1.8.0_402"', 8),
@@ -72,8 +73,8 @@ def test_ivy_file_names_the_jars_and_nothing_that_they_need() -> None:
         ('Picked up JAVA_TOOL_OPTIONS: -Dx="y"\nopenjdk version "21-ea" 2023-09-19', 21),
     ],
 )
-def test_release_of_java(told: str, release: int) -> None:
-    assert parse_java_release(told) == release
+def test_release_of_java(output: str, release: int) -> None:
+    assert parse_java_release(output) == release
 
 
 def test_java_without_a_release_is_reported() -> None:
@@ -126,7 +127,7 @@ def test_an_unfit_java_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "complaint"),
     [
         (
             "[INFO] x\n[\x1b[1;31mERROR\x1b[m] Failed: Could not find artifact a:b:jar:1 in central\n[ERROR] more",
@@ -140,8 +141,8 @@ def test_an_unfit_java_is_reported(
         ("", "it gives no reason"),
     ],
 )
-def test_complaint_is_the_first_line_that_complains(output: str, told: str) -> None:
-    assert first_complaint(output) == told
+def test_complaint_is_the_first_line_that_complains(output: str, complaint: str) -> None:
+    assert first_complaint(output) == complaint
 
 
 def fetch_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str) -> Sequence[Path]:
@@ -162,9 +163,9 @@ def test_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
 def test_a_failed_fetch_is_reported_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path
 ) -> None:
-    with pytest.raises(PipelineError) as told:
+    with pytest.raises(PipelineError) as refusal:
         fetch_by(monkeypatch, tmp_path, "touch $FOLDER/half.jar; echo '[ERROR] Unknown host repo.example'; exit 1")
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "mvn could not fetch org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 and what goes with it from Maven Central "
         "(Unknown host repo.example): is this machine online?"
     )

@@ -69,18 +69,18 @@ def test_every_coordinate_is_whole_and_of_the_scala_of_its_release(release: str)
 
 @pytest.mark.parametrize("spark", ["4.3.0", "3.4.4", "5.0.0"])
 def test_spark_without_a_kafka_source_is_refused_with_releases_that_have_one(spark: str) -> None:
-    with pytest.raises(PipelineError) as told:
+    with pytest.raises(PipelineError) as refusal:
         package_coordinates(make_installation(spark), "kafka")
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         f"Maven Central holds no Kafka source for pyspark {spark}: install pyspark 3.5, 4.0, 4.1 or 4.2"
     )
 
 
 def test_spark_of_another_scala_is_refused_with_both_versions() -> None:
-    with pytest.raises(PipelineError) as told:
+    with pytest.raises(PipelineError) as refusal:
         package_coordinates(make_installation("3.5.1", "2.13"), "kafka")
-    assert "Spark 3.5.1 was built with Scala 2.13" in str(told.value)
-    assert "Scala 2.12" in str(told.value)
+    assert "Spark 3.5.1 was built with Scala 2.13" in str(refusal.value)
+    assert "Scala 2.12" in str(refusal.value)
 
 
 def test_a_missing_package_is_reported_with_releases_that_have_it() -> None:
@@ -128,12 +128,12 @@ def test_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def test_other_coordinates_have_another_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    one, same, other = (
+    first, same, other = (
         jar_cache_folder(make_installation("4.0.0"), wanted) for wanted in (["a:b:1"], ["a:b:1"], ["a:b:2"])
     )
-    assert one == same != other
-    assert one.parent == cache_folder()
-    assert one.name.startswith("4.0.0-")
+    assert first == same != other
+    assert first.parent == cache_folder()
+    assert first.name.startswith("4.0.0-")
 
 
 def test_settings_of_several_packages_are_joined() -> None:

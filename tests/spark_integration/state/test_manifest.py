@@ -59,7 +59,7 @@ def make_commits(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
 
 
 def test_commits_count_in_their_order() -> None:
-    assert [one.number for one in order_commits(make_commits(3, 1, 2), "p")] == [1, 2, 3]
+    assert [commit.number for commit in order_commits(make_commits(3, 1, 2), "p")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (1, 3)])
@@ -70,7 +70,7 @@ def test_a_missing_commit_is_refused(numbers: tuple[int, ...]) -> None:
 
 def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
     commits = [*make_commits(2, 4, 6), *make_commits(5, kind="compact")]
-    assert [one.number for one in order_commits(commits, "p")] == [5, 6]
+    assert [commit.number for commit in order_commits(commits, "p")] == [5, 6]
 
 
 def test_an_unknown_topic_id_is_left_out() -> None:

@@ -39,7 +39,7 @@ def before_4_2(_: DataType) -> str:
     return "in UTC by itself"
 
 
-@pytest.mark.parametrize(("way", "told"), [(since_4_2, "in UTC"), (before_4_2, "in UTC by itself")])
-def test_a_point_in_time_is_utc_s(monkeypatch: pytest.MonkeyPatch, way: Any, told: str) -> None:
+@pytest.mark.parametrize(("way", "result"), [(since_4_2, "in UTC"), (before_4_2, "in UTC by itself")])
+def test_a_point_in_time_is_utc_s(monkeypatch: pytest.MonkeyPatch, way: Any, result: str) -> None:
     monkeypatch.setattr(casts, "to_arrow_type", way)
-    assert casts.arrow_type(TimestampType()) == told
+    assert casts.arrow_type(TimestampType()) == result

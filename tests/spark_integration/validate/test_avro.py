@@ -141,8 +141,8 @@ def test_a_union_has_a_field_for_each_branch(value: Any, member: int, held: Any)
         make_logical_type("long", "timestamp-millis"),
         array,
     ]
-    _, found = round_trip(kind, value)
-    assert found == {f"member{number}": held if number == member else None for number in range(8)}
+    _, decoded = round_trip(kind, value)
+    assert decoded == {f"member{number}": held if number == member else None for number in range(8)}
 
 
 def test_a_type_within_itself_becomes_json() -> None:
@@ -170,8 +170,8 @@ def test_an_older_version_is_read_by_the_newer() -> None:
     }
     avro = AvroDecoder(make_schema(new))
     value = {"gone": "x", "number": 1, "point": {"x": 2}, "word": "w", "when": 86_400_000}
-    found = avro.decode(write_value(old, value), make_schema(old))
-    assert found == {
+    decoded = avro.decode(write_value(old, value), make_schema(old))
+    assert decoded == {
         "title": "w",
         "number": 1,
         "extra": [("a", 1)],

@@ -39,10 +39,10 @@ def test_a_branch_of_a_union_is_the_one_that_was_written(branch: int, value: Any
     """Of int and long it is the long, since Python has one type for both."""
     kind = make_record_type(a=NUMBERS)
     payload = bytes([branch * 2]) + write_value(NUMBERS[branch], value)
-    found = AvroDecoder(make_schema(kind)).decode(payload, None)["a"]
-    assert found == {f"member{branch - 1}": value}
+    decoded = AvroDecoder(make_schema(kind)).decode(payload, None)["a"]
+    assert decoded == {f"member{branch - 1}": value}
     older = make_record_type(a=[*NUMBERS, "bytes"])
-    assert AvroDecoder(make_schema(kind)).decode(payload, make_schema(older))["a"] == found
+    assert AvroDecoder(make_schema(kind)).decode(payload, make_schema(older))["a"] == decoded
 
 
 TWO = {"type": "fixed", "name": "Two", "size": 2}
@@ -123,14 +123,14 @@ def test_defaults(kind: Any, default: Any, held: Any) -> None:
     reader["fields"][0]["default"] = default
     avro = AvroDecoder(make_schema(reader))
     decoded = avro.decode(write_value(make_record_type(b="int"), {"b": 1}), make_schema(make_record_type(b="int")))
-    found = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
-    assert (found, type(found)) == (held, type(held))
+    result = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
+    assert (result, type(result)) == (held, type(held))
 
 
 def test_several_types_of_other_schemas_in_one_topic() -> None:
     """A registry's form of several kinds of events in one topic: a union of references."""
-    one, two = ({"type": "record", "name": f"com.x.{name}", "fields": POINT["fields"]} for name in "AB")
-    references = (("a", json.dumps(one)), ("b", json.dumps(two)))
+    first, second = ({"type": "record", "name": f"com.x.{name}", "fields": POINT["fields"]} for name in "AB")
+    references = (("a", json.dumps(first)), ("b", json.dumps(second)))
     union = Schema("AVRO", '["com.x.A", "com.x.B"]', references)
     avro = AvroDecoder(union)
     assert avro.type.simpleString() == "struct<member0:struct<x:int>,member1:struct<x:int>>"
@@ -220,8 +220,8 @@ def test_an_array_of_items_without_bytes_is_refused(items: Any) -> None:
 
 
 def test_a_value_may_be_deep() -> None:
-    found = AvroDecoder(make_schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
-    text, depth = json.loads(found["next"]), 1
+    decoded = AvroDecoder(make_schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
+    text, depth = json.loads(decoded["next"]), 1
     while text is not None:
         text, depth = text["next"], depth + 1
     assert depth == 101
@@ -229,8 +229,8 @@ def test_a_value_may_be_deep() -> None:
 
 def test_unions_within_a_type_within_itself_have_no_names() -> None:
     kind = {**NODE, "fields": [NODE["fields"][0], {"name": "next", "type": ["null", POINT, "Node"]}]}
-    found = AvroDecoder(make_schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
-    assert found == {"v": 0, "next": {"member1": '{"v": 1, "next": {"x": 5}}'}}
+    decoded = AvroDecoder(make_schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
+    assert decoded == {"v": 0, "next": {"member1": '{"v": 1, "next": {"x": 5}}'}}
 
 
 def test_a_record_without_fields_is_json() -> None:

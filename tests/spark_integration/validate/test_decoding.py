@@ -79,25 +79,25 @@ def test_new_fields_are_reported_up_to_a_limit() -> None:
     """Objects that are keyed by ids have new paths in each record, and a key may be long."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     total = BatchCounts()
-    told: list[str] = []
+    differences: list[str] = []
     for first in range(0, 1000, 100):
         values = [json.dumps({"b": 1, f"{number} {'x' * 10_000}": 1}).encode() for number in range(first, first + 100)]
-        told += total.add(decode_and_tally(decoder, *values)[1])
-    assert len(told) == len(set(told)) == len(total.drift)
+        differences += total.add(decode_and_tally(decoder, *values)[1])
+    assert len(differences) == len(set(differences)) == len(total.drift)
     assert len(total.drift) <= MOST_DIFFERENCES + 2
     assert (total.drift["new value.b"], total.drift["missing value.a"]) == (1000, 1000)
     assert total.drift[OTHERS] == 1000 - (len(total.drift) - 3)
-    assert max(map(len, told)) < 300
+    assert max(map(len, differences)) < 300
 
 
 def test_counts_of_many_tasks_are_summed() -> None:
     total = BatchCounts()
     for task in range(5):
-        one = decode_and_tally(
+        counts = decode_and_tally(
             BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {}),
             *(json.dumps({"a": 1, f"{task}-{number}": 1}).encode() for number in range(150)),
         )[1]
-        total.add(one)
+        total.add(counts)
     assert sum(total.drift.values()) == 750
     assert total.drift[OTHERS] == 750 - MOST_DIFFERENCES
 
@@ -146,8 +146,8 @@ def test_a_key_in_brackets_is_printed_unchanged(
     made = ValidateBatchWriter(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
     with pytest.raises(PipelineError, match=r"differ from the schema: new value\.\["):
         made(cast("Any", Checkpointed()), 0)
-    told = sorted(capsys.readouterr().err.splitlines())
-    assert told == [f"the records differ from the schema: new value.{key}" for key in ("[/x]", "[red]")]
+    lines = sorted(capsys.readouterr().err.splitlines())
+    assert lines == [f"the records differ from the schema: new value.{key}" for key in ("[/x]", "[red]")]
 
 
 class Checkpointed:

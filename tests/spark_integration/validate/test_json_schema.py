@@ -108,7 +108,7 @@ def test_values() -> None:
     drift = RecordDrift()
     assert made.decode(b'{"n": 1, "z": 0}', None, drift) == {"n": 1}
     assert drift == RecordDrift({"new value.z", "missing value.o"}, {"value.n"})
-    for text, told in (
+    for text, detail in (
         ('{"n": 0}', "value.n: 0 is less"),
         ("{}", 'value: "n" is a required'),
         ('{"n": "1"}', "value.n: "),
@@ -116,7 +116,7 @@ def test_values() -> None:
         with pytest.raises(DeadLetterError) as refused:
             made.decode(text.encode(), None, drift)
         assert refused.value.reason == "does-not-fit"
-        assert refused.value.detail.startswith(told)
+        assert refused.value.detail.startswith(detail)
 
 
 def test_types_that_the_schema_allows_are_no_drift() -> None:

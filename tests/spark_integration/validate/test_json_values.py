@@ -76,9 +76,9 @@ def make_struct(**fields: DataType) -> StructType:
     ],
 )
 def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
-    found = read_value(kind, text)
-    assert found == value
-    assert type(found) is type(value)
+    result = read_value(kind, text)
+    assert result == value
+    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ LONG = LongType()
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "told"),
+    ("kind", "values", "drift"),
     [
         (make_struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
         (make_struct(a=LONG), [{}, {}], {"missing value.a": 2}),
@@ -176,9 +176,9 @@ LONG = LongType()
     ],
 )
 def test_drift_is_reported_by_path_and_counted_by_record(
-    kind: DataType, values: list[Any], told: dict[str, int]
+    kind: DataType, values: list[Any], drift: dict[str, int]
 ) -> None:
-    assert drift_of_values(kind, *values) == told
+    assert drift_of_values(kind, *values) == drift
 
 
 def test_a_type_without_fields() -> None:

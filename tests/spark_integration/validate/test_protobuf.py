@@ -69,17 +69,17 @@ def decode_value(protobuf: ProtobufDecoder, payload: bytes) -> Any:
 def test_types() -> None:
     protobuf = ProtobufDecoder(make_schema(ALL), None, framed=False)
     assert decode_value(protobuf, write_message(ALL, "shop.Event", **FULL)) == HELD
-    told = {field.name: field.dataType.simpleString() for field in protobuf.type.fields}
-    assert (told["c"], told["d"], told["o"]) == ("bigint", "decimal(20,0)", "timestamp")
-    assert (told["n"], told["p"]) == ("map<string,struct<x:int>>", "interval day to second")
+    types = {field.name: field.dataType.simpleString() for field in protobuf.type.fields}
+    assert (types["c"], types["d"], types["o"]) == ("bigint", "decimal(20,0)", "timestamp")
+    assert (types["n"], types["p"]) == ("map<string,struct<x:int>>", "interval day to second")
 
 
 def test_unset_fields_have_their_default_or_null() -> None:
     """Without presence a field has the default of its type; with presence it is null."""
-    found = decode_value(ProtobufDecoder(make_schema(ALL), None, framed=False), b"")
-    nulls = {name for name, value in found.items() if value is None}
+    values = decode_value(ProtobufDecoder(make_schema(ALL), None, framed=False), b"")
+    nulls = {name for name, value in values.items() if value is None}
     assert nulls == set("kopqrstuw")
-    assert (found["a"], found["h"], found["j"], found["l"], found["n"]) == (0, "", "NONE", [], [])
+    assert (values["a"], values["h"], values["j"], values["l"], values["n"]) == (0, "", "NONE", [], [])
 
 
 def test_an_enum_of_a_newer_version_is_its_number() -> None:
@@ -186,16 +186,16 @@ message Holder { Empty e = 1; map<string, Empty> m = 2; }
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("content", "text"),
     [
         ({"@type": "type.googleapis.com/shop.Part", "x": 5}, '{"@type": "type.googleapis.com/shop.Part", "x": 5}'),
         ({}, "{}"),
     ],
 )
-def test_any_of_a_message_of_the_schema(told: dict[str, Any], text: str) -> None:
+def test_any_of_a_message_of_the_schema(content: dict[str, Any], text: str) -> None:
     descriptor = schema_descriptors(make_schema(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
-    json_format.ParseDict({"a": told}, message, descriptor_pool=descriptor.file.pool)
+    json_format.ParseDict({"a": content}, message, descriptor_pool=descriptor.file.pool)
     decoded = decode_value(ProtobufDecoder(make_schema(HOLDS_ANY), None, framed=False), message.SerializeToString())
     assert json.loads(decoded["a"]) == json.loads(text)
 
@@ -230,7 +230,7 @@ def test_a_message_without_fields_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "name", "told"),
+    ("schema", "name", "problem"),
     [
         (make_schema("message { }"), None, "cannot be compiled"),
         (make_schema(NEW), "Second", "has no message Second: choose from First"),
@@ -239,6 +239,6 @@ def test_a_message_without_fields_is_json() -> None:
         (Schema("PROTOBUF", NEW, (("../x.proto", NEW),)), None, "no name of a file"),
     ],
 )
-def test_a_schema_that_cannot_be_used(schema: Schema, name: str | None, told: str) -> None:
-    with pytest.raises(PipelineError, match=told):
+def test_a_schema_that_cannot_be_used(schema: Schema, name: str | None, problem: str) -> None:
+    with pytest.raises(PipelineError, match=problem):
         ProtobufDecoder(schema, name, framed=False)

@@ -55,10 +55,10 @@ def compact_log(
 ) -> CleaningResult | None:
     """Run one compaction; None if there is nothing to compact."""
     stable_offset = log.log_end_offset if stable_offset is None else stable_offset
-    what = log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
-    if what is None:
+    cleanable = log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
+    if cleanable is None:
         return None
-    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    job = log.compaction.make_cleaning_job(cleanable, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
     if job is None:
         return None
     for step in compact(store.files, job, end_turn):
@@ -87,15 +87,15 @@ def roll_and_compact(store: Store, log: Log, **kw: Any) -> CleaningResult | None
 
 def list_batches(log: Log) -> list[Left]:
     """Return every batch of the log, read fetch by fetch."""
-    found: list[Left] = []
+    batches: list[Left] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         data = read_log(log, offset, 1)
         if not data:
             break
-        found.append(Left(header := read_header(data), list(read_records(data))))
+        batches.append(Left(header := read_header(data), list(read_records(data))))
         offset = header.last_offset + 1
-    return found
+    return batches
 
 
 def _decode_text(data: bytes | None) -> str | None:
@@ -105,8 +105,8 @@ def _decode_text(data: bytes | None) -> str | None:
 def list_records(log: Log) -> list[tuple[int, str | None, str | None]]:
     """Return offset, key and value of every record that is no marker."""
     return [
-        (each.offset, _decode_text(each.key), _decode_text(each.value))
+        (record.offset, _decode_text(record.key), _decode_text(record.value))
         for batch in list_batches(log)
         if not batch.header.is_control
-        for each in batch.records
+        for record in batch.records
     ]

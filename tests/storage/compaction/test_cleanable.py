@@ -52,39 +52,39 @@ def test_a_checkpoint_that_cannot_be_does_not_count(memory: Store, checkpoint: i
     log = log_of(memory, 3)
     log.trimmer.advance_log_start_offset(2)
     log.cleaner_offset = checkpoint
-    found = find_cleanable(log)
-    assert found is not None
-    assert found.first_dirty_offset == 2
+    cleanable = find_cleanable(log)
+    assert cleanable is not None
+    assert cleanable.first_dirty_offset == 2
 
 
 @pytest.mark.parametrize(("stable_offset", "end"), [(0, None), (1, None), (2, 2), (3, 2), (4, 4), (6, 6), (7, 6)])
 def test_only_whole_segments_before_the_stable_offset_are_compacted(
     memory: Store, stable_offset: int, end: int | None
 ) -> None:
-    found = find_cleanable(log_of(memory, 3), stable_offset=stable_offset)
-    assert (found.end_offset if found else None) == end
+    cleanable = find_cleanable(log_of(memory, 3), stable_offset=stable_offset)
+    assert (cleanable.end_offset if cleanable else None) == end
 
 
 @pytest.mark.parametrize(("later_ms", "end"), [(100, None), (101, 2), (1100, 2), (1101, 4), (9000, 6)])
 def test_none_from_the_first_segment_that_is_too_young(memory: Store, later_ms: int, end: int | None) -> None:
-    found = find_cleanable(log_of(memory, 3, min_compaction_lag_ms=100), NOW_MS + later_ms)
-    assert (found.end_offset if found else None) == end
+    cleanable = find_cleanable(log_of(memory, 3, min_compaction_lag_ms=100), NOW_MS + later_ms)
+    assert (cleanable.end_offset if cleanable else None) == end
 
 
 def test_unsealed_segments_are_not_compacted(memory: Store) -> None:
     log = log_of(memory, 2)
     log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset))
-    found = find_cleanable(log)
-    assert found is not None
-    assert found.end_offset == 4
+    cleanable = find_cleanable(log)
+    assert cleanable is not None
+    assert cleanable.end_offset == 4
 
 
 def test_a_compaction_is_due_above_the_dirty_ratio(memory: Store) -> None:
     log = log_of(memory, 4)
     log.cleaner_offset = 6
-    found = find_cleanable(log)
-    assert found is not None
-    due = [found.is_due(log.config.__class__(min_cleanable_dirty_ratio=each)) for each in (0.24, 0.25, 0.26)]
+    cleanable = find_cleanable(log)
+    assert cleanable is not None
+    due = [cleanable.is_due(log.config.__class__(min_cleanable_dirty_ratio=ratio)) for ratio in (0.24, 0.25, 0.26)]
     assert due == [True, False, False]
 
 
@@ -92,6 +92,6 @@ def test_or_when_a_dirty_segment_is_too_old(memory: Store) -> None:
     log = log_of(memory, 4, max_compaction_lag_ms=5000, min_cleanable_dirty_ratio=1.0)
     log.cleaner_offset = 4
     for later_ms, due in ((7000, False), (7001, True)):
-        found = find_cleanable(log, NOW_MS + later_ms)
-        assert found is not None
-        assert found.is_due(log.config) is due
+        cleanable = find_cleanable(log, NOW_MS + later_ms)
+        assert cleanable is not None
+        assert cleanable.is_due(log.config) is due

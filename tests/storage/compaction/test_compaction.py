@@ -106,8 +106,8 @@ def test_the_largest_timestamp_is_that_of_the_remaining_records(store: Store) ->
     append_batch(log, build_batch(batch), now_ms=NOW_MS)
     append_pairs(log, ("b", "2"), now_ms=NOW_MS)
     roll_and_compact(store, log)
-    assert [each.header.max_timestamp for each in list_batches(log)] == [NOW_MS + 5, NOW_MS]
-    assert [each.timestamp for each in list_batches(log)[0].records] == [NOW_MS, NOW_MS + 5]
+    assert [item.header.max_timestamp for item in list_batches(log)] == [NOW_MS + 5, NOW_MS]
+    assert [record.timestamp for record in list_batches(log)[0].records] == [NOW_MS, NOW_MS + 5]
 
 
 def test_log_append_times_stay(store: Store) -> None:
@@ -115,7 +115,7 @@ def test_log_append_times_stay(store: Store) -> None:
     append_pairs(log, ("a", "1"), ("b", None), now_ms=NOW_MS)
     append_pairs(log, ("a", "2"), now_ms=NOW_MS + 1)
     roll_and_compact(store, log)
-    assert [each.records[0].timestamp for each in list_batches(log)] == [NOW_MS, NOW_MS + 1]
+    assert [batch.records[0].timestamp for batch in list_batches(log)] == [NOW_MS, NOW_MS + 1]
 
 
 def test_records_without_keys_go(store: Store) -> None:
@@ -139,7 +139,7 @@ def test_a_tombstone_stays_until_its_time_has_come_after_the_first_compaction(st
     assert list_records(log) == [(1, "b", "1"), (2, "a", None), (3, "c", "1")]
     (_, marked) = list_batches(log)
     assert marked.header.delete_horizon_ms == NOW_MS + 1000
-    assert [each.timestamp for each in marked.records] == [NOW_MS, NOW_MS]
+    assert [record.timestamp for record in marked.records] == [NOW_MS, NOW_MS]
     append_pairs(log, ("x", "1"))
     roll_and_compact(store, log, now_ms=NOW_MS + 999)
     assert list_records(log)[1] == (2, "a", None)
@@ -184,7 +184,7 @@ def test_the_largest_horizon_that_can_be_said(store: Store) -> None:
     roll_and_compact(store, log)
     (marked,) = list_batches(log)
     assert marked.header.delete_horizon_ms == LONG_MAX - 1
-    assert [each.timestamp for each in marked.records] == [-1]
+    assert [record.timestamp for record in marked.records] == [-1]
 
 
 def test_a_tombstone_appended_after_a_truncation_deletes(store: Store) -> None:
@@ -215,7 +215,7 @@ def test_the_last_batch_of_each_producer_stays_without_records(store: Store) -> 
     assert emptied.records == []
     assert (header.base_offset, header.last_offset, header.base_sequence) == (2, 3, 2)
     assert (header.producer_id, header.producer_epoch, header.max_timestamp) == (7, 1, NOW_MS)
-    assert [each.offset for each in last.records] == [4, 5]
+    assert [record.offset for record in last.records] == [4, 5]
     for snapshot in store.files.list(store.path("t-0")):
         if snapshot.endswith(".snapshot"):
             store.files.remove(store.path("t-0", snapshot))
@@ -230,11 +230,11 @@ def test_a_job_has_only_producers_whose_last_batch_it_can_meet(memory: Store) ->
     append_pairs(log, ("a", "2"), producer_id=8, producer_epoch=0, base_sequence=0)
     roll_log(log)
     append_pairs(log, ("a", "3"), producer_id=8, producer_epoch=0, base_sequence=1)
-    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
-    assert what is not None
-    job = log.compaction.make_cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
+    cleanable = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
+    assert cleanable is not None
+    job = log.compaction.make_cleaning_job(cleanable, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
     assert job is not None
-    assert [each[0] for each in PRODUCER_ENTRY.iter_unpack(job.producers)] == [7]
+    assert [entry[0] for entry in PRODUCER_ENTRY.iter_unpack(job.producers)] == [7]
 
 
 def test_an_empty_batch_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:
@@ -242,11 +242,11 @@ def test_an_empty_batch_goes_once_its_producer_wrote_again_or_is_forgotten(store
     append_pairs(log, ("a", "1"), producer_id=7, producer_epoch=1, base_sequence=0)
     append_pairs(log, ("a", "2"))
     roll_and_compact(store, log)
-    assert [each.header.base_offset for each in list_batches(log)] == [0, 1]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [0, 1]
     log.producer_state.producers.clear()
     append_pairs(log, ("b", "2"))
     roll_and_compact(store, log)
-    assert [each.header.base_offset for each in list_batches(log)] == [1, 2]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [1, 2]
 
 
 # Transactions
@@ -270,13 +270,13 @@ def test_a_commit_marker_goes_after_its_records_and_its_horizon(store: Store) ->
     roll_and_compact(store, log)
     assert list_records(log) == [(2, "a", "2")]
     # The transaction of the first marker had a batch in this compaction.
-    assert [each.header.base_offset for each in list_batches(log)] == [1, 2, 3]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [1, 2, 3]
     append_pairs(log, ("b", "1"))
     roll_and_compact(store, log)
-    assert [each.header.delete_horizon_ms for each in list_batches(log)] == [NOW_MS + 1000, None, None, None]
+    assert [batch.header.delete_horizon_ms for batch in list_batches(log)] == [NOW_MS + 1000, None, None, None]
     append_pairs(log, ("c", "1"))
     roll_and_compact(store, log, now_ms=NOW_MS + 1000)
-    assert [each.header.base_offset for each in list_batches(log)] == [2, 3, 4, 5]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [2, 3, 4, 5]
 
 
 def aborted_log(store: Store) -> Log:
@@ -301,7 +301,7 @@ def test_aborted_records_go_and_count_for_no_key(store: Store) -> None:
     compact_log(store, log)
     assert list_records(log) == [(0, "a", "kept"), (2, "c", "committed"), (6, "z", "1")]
     # Active consumers may still need the entry; the producer's last batch stays anyway.
-    assert [each.header.base_offset for each in list_batches(log)] == [0, 2, 3, 4, 5, 6]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [0, 2, 3, 4, 5, 6]
     assert aborted_of(store) == {"00": [AbortedTransaction(7, 1, 5, 6)]}
 
 
@@ -311,7 +311,7 @@ def test_an_abort_marker_goes_after_its_records_and_its_horizon(store: Store) ->
     compact_log(store, log)
     append_pairs(log, ("y", "1"))
     roll_and_compact(store, log)
-    assert {each.header.base_offset: each.header.delete_horizon_ms for each in list_batches(log)} == {
+    assert {batch.header.base_offset: batch.header.delete_horizon_ms for batch in list_batches(log)} == {
         0: None,
         2: None,
         4: None,
@@ -322,7 +322,7 @@ def test_an_abort_marker_goes_after_its_records_and_its_horizon(store: Store) ->
     assert aborted_of(store) == {}
     append_pairs(log, ("x", "1"))
     roll_and_compact(store, log, now_ms=NOW_MS + 1000)
-    assert [each.header.base_offset for each in list_batches(log)] == [0, 2, 4, 6, 7, 8]
+    assert [batch.header.base_offset for batch in list_batches(log)] == [0, 2, 4, 6, 7, 8]
 
 
 def test_nothing_from_the_first_undecided_transaction_on_is_looked_at(store: Store) -> None:
@@ -400,7 +400,7 @@ def test_indexes_that_are_built_again_point_at_no_emptied_batch_either(store: St
     again = reopen_log(store, recovery_point=10, index_interval_bytes=0, **COMPACTED)
     assert again.segments[0].max_timestamp == NOW_MS
     again.close()
-    assert {each: read_contents(store)[each] for each in before} == before
+    assert {name: read_contents(store)[name] for name in before} == before
 
 
 def flip_byte(data: bytes, position: int) -> bytes:
@@ -420,6 +420,6 @@ def test_remaining_records_are_found_by_offset_and_time_after_a_restart(store: S
     assert list_batches(again) == expected
     for batch in expected:
         assert read_header(read_log(again, batch.header.base_offset)) == batch.header
-    found = again.reader.offset_for_timestamp(NOW_MS + 7000)
-    assert found is not None
-    assert found.offset == 15
+    record = again.reader.offset_for_timestamp(NOW_MS + 7000)
+    assert record is not None
+    assert record.offset == 15

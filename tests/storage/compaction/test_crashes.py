@@ -93,14 +93,14 @@ KEPT_ABORT = AbortedTransaction(7, 4, 9, 10)
 
 
 def list_crashes(
-    files: MemoryFiles, what: Callable[[], object], crash: Callable[[], list[MemoryFiles]]
+    files: MemoryFiles, action: Callable[[], object], crash: Callable[[], list[MemoryFiles]]
 ) -> list[MemoryFiles]:
-    """Return the different states of the disk that crashes at each operation of `what` leave, in order."""
-    found: dict[int, MemoryFiles] = {}
-    files.before_change = lambda _: found.update({each.fingerprint(): each for each in crash()})
-    what()
+    """Return the different states of the disk that crashes at each operation of `action` leave, in order."""
+    states: dict[int, MemoryFiles] = {}
+    files.before_change = lambda _: states.update({state.fingerprint(): state for state in crash()})
+    action()
     files.before_change = lambda _: None
-    return list(found.values())
+    return list(states.values())
 
 
 def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
@@ -111,26 +111,26 @@ def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
 def check_reopened(files: MemoryFiles, recovery_point: int) -> int:
     """Open the log twice; return the index of its state."""
     store = Store(files, "/logs")
-    found = []
+    contents = []
     for _ in range(2):
         again = reopen_log(store, recovery_point=recovery_point, segment_bytes=SEGMENT_BYTES, **COMPACTED)
-        found.append(list_batches(again))
+        contents.append(list_batches(again))
         assert not any(name.endswith((".cleaned", ".swap", ".deleted")) for name in store.files.list(again.directory))
-        for batch in found[-1]:
+        for batch in contents[-1]:
             assert read_headers(read_log(again, batch.header.base_offset, 1)) == [batch.header]
         if recovery_point:
-            assert KEPT_ABORT in [each for aborted in aborted_of(store).values() for each in aborted]
+            assert KEPT_ABORT in [transaction for aborted in aborted_of(store).values() for transaction in aborted]
         again.release()
-    assert found[0] == found[1]
-    assert found[0] in STATES
-    return STATES.index(found[0])
+    assert contents[0] == contents[1]
+    assert contents[0] in STATES
+    return STATES.index(contents[0])
 
 
 @pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
     files, store, log = build_log()
     crashed = list_crashes(files, lambda: compact_all(store, log), lambda: [files.killed()])
-    seen = [check_reopened(each, recovery_point) for each in crashed]
+    seen = [check_reopened(disk, recovery_point) for disk in crashed]
     assert seen == sorted(seen)
     assert set(seen) == set(range(len(STATES)))
 
@@ -140,7 +140,7 @@ def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) 
     """The disk may have any of the renames since the last sync of the folder."""
     files, store, log = build_log()
     crashed = list_crashes(files, lambda: compact_all(store, log), lambda: power_failures(files, log.directory))
-    assert {check_reopened(each, recovery_point) for each in crashed} == set(range(len(STATES)))
+    assert {check_reopened(disk, recovery_point) for disk in crashed} == set(range(len(STATES)))
 
 
 def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
@@ -148,8 +148,8 @@ def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
     for left_over in list_crashes(
         files, lambda: compact_all(store, log), lambda: list(map(files.after, OneName.list_failures(0)))
     ):
-        for each in crashed_in_the_start(left_over, log.directory):
-            check_reopened(each, RECOVERY_POINT)
+        for disk in crashed_in_the_start(left_over, log.directory):
+            check_reopened(disk, RECOVERY_POINT)
 
 
 def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:

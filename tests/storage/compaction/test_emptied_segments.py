@@ -25,7 +25,10 @@ RECORD_OVERHEAD_BYTES = 7
 
 
 def emptied_log(store: Store, segments: int = EMPTIED, *, producers: int = 0) -> Log:
-    """Create a log of emptied segments of one offset, or one a producer, and a segment with two records."""
+    """Create a log of emptied segments, and a segment with two records.
+
+    Each emptied segment has one offset, or one for each of its producers.
+    """
     log = create_log(store, segment_bytes=SEGMENT_BYTES, **COMPACTED)
     for segment in range(segments):
         for number in range(producers):
@@ -36,18 +39,18 @@ def emptied_log(store: Store, segments: int = EMPTIED, *, producers: int = 0) ->
     append_pairs(log, ("a", "last"), ("b", "last"))
     roll_log(log)
     compact_log(store, log)
-    assert [each.size_bytes for each in log.segments][:segments] == [HEADER_SIZE * max(producers, 1)] * segments
+    assert [item.size_bytes for item in log.segments][:segments] == [HEADER_SIZE * max(producers, 1)] * segments
     return log
 
 
 def fetch_all(log: Log, offset: int = 0, max_bytes: int = 1 << 20) -> list[list[tuple[int, int]]]:
     """Return (last offset, record count) of each batch of each fetch, up to the log's end."""
-    found = []
+    fetches = []
     while offset < log.log_end_offset:
         answer = read_headers(read_log(log, offset, max_bytes))
-        found.append([(each.last_offset, each.record_count) for each in answer])
+        fetches.append([(header.last_offset, header.record_count) for header in answer])
         offset = answer[-1].last_offset + 1
-    return found
+    return fetches
 
 
 @pytest.mark.parametrize("max_bytes", [1, 1 << 20])
@@ -70,7 +73,7 @@ def test_records_after_an_empty_batch_are_not_skipped(store: Store, size_bytes: 
     append_pairs(log, ("a", LARGE))
     roll_log(log)
     compact_log(store, log)
-    assert [each.size_bytes for each in log.segments][:1] == [HEADER_SIZE + size_bytes]
+    assert [segment.size_bytes for segment in log.segments][:1] == [HEADER_SIZE + size_bytes]
     assert fetch_all(log, max_bytes=1) == [[(0, 0)], [(1, 1)], [(2, 1)]]
     assert fetch_all(log) == [[(0, 0), (1, 1)], [(2, 1)]]
 
@@ -85,7 +88,7 @@ def test_records_after_very_many_empty_batches_are_not_skipped(memory: Store) ->
     append_pairs(log, ("a", "x" * 50 * count))
     roll_log(log)
     compact_log(memory, log)
-    assert [each.size_bytes for each in log.segments][:1] == [HEADER_SIZE * (count + 2)]
+    assert [segment.size_bytes for segment in log.segments][:1] == [HEADER_SIZE * (count + 2)]
     assert fetch_all(log)[0][-1] == (count, 1)
 
 
@@ -96,14 +99,14 @@ def test_an_empty_batch_at_the_end_of_a_log_is_read(memory: Store) -> None:
         roll_log(log)
     log.config = LogConfig(segment_bytes=SEGMENT_BYTES, **COMPACTED)
     compact_log(memory, log)
-    assert [each.size_bytes for each in log.segments] == [HEADER_SIZE] * 3 + [0]
+    assert [segment.size_bytes for segment in log.segments] == [HEADER_SIZE] * 3 + [0]
     assert fetch_all(log) == [[(2, 0)]]
 
 
 def test_emptied_segments_are_read_up_to_the_upper_bound(memory: Store) -> None:
     log = emptied_log(memory)
     upper = log.end_position()._replace(offset=3, segment_base_offset=3, position=0)
-    assert [each.last_offset for each in read_headers(read_log(log, 0, upper=upper))] == [2]
+    assert [header.last_offset for header in read_headers(read_log(log, 0, upper=upper))] == [2]
 
 
 def test_a_read_skips_a_bounded_number_of_segments(memory: Store) -> None:
@@ -115,7 +118,7 @@ def test_a_read_skips_a_bounded_number_of_segments(memory: Store) -> None:
 def test_damage_after_empty_batches_is_reported_at_its_offset(memory: Store) -> None:
     log = emptied_log(memory)
     log.segments[3].remember_corrupt([BadBatch(0, HEADER_SIZE, 3, 3)])
-    assert [each.last_offset for each in read_headers(read_log(log, 0))] == [2]
+    assert [header.last_offset for header in read_headers(read_log(log, 0))] == [2]
     with pytest.raises(CorruptDataError):
         read_log(log, 3)
     assert fetch_all(log, 4) == [[(EMPTIED + 1, 2)]]
@@ -124,7 +127,7 @@ def test_damage_after_empty_batches_is_reported_at_its_offset(memory: Store) -> 
 def test_damage_in_emptied_segments_is_not_skipped(memory: Store) -> None:
     log = emptied_log(memory, producers=2)
     log.segments[1].remember_corrupt([BadBatch(HEADER_SIZE, HEADER_SIZE, 3, 3)])
-    assert [each.last_offset for each in read_headers(read_log(log, 0))] == [2]
+    assert [header.last_offset for header in read_headers(read_log(log, 0))] == [2]
     with pytest.raises(CorruptDataError):
         read_log(log, 3)
 
@@ -135,6 +138,6 @@ def test_cold_data_ends_the_skipping(memory: Store) -> None:
     with pytest.raises(ColdDataError):
         log.read(0, 1000, may_block=False)
     log.reader.warm(0)
-    assert [each.record_count for each in read_headers(read_log(log, 0, may_block=False))] == [2]
+    assert [header.record_count for header in read_headers(read_log(log, 0, may_block=False))] == [2]
     log.segments[3].unload()
-    assert [each.last_offset for each in read_headers(read_log(log, 0, may_block=False))] == [2]
+    assert [header.last_offset for header in read_headers(read_log(log, 0, may_block=False))] == [2]

@@ -16,8 +16,8 @@ CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
 def group_slots(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
     """Return the slots of the segments of each group; each segment has `distance` offsets."""
     sources = [CleaningSource(slot * distance, size, 0) for slot, size in enumerate(sizes)]
-    found = group_segments(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
-    return [[each.base_offset // distance for each in group] for group in found]
+    groups = group_segments(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
+    return [[source.base_offset // distance for source in group] for group in groups]
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,11 @@ class Model:
 
     def lasts(self, end_offset: int) -> dict[int, Record]:
         """Return the last committed record of each key before an offset."""
-        found: dict[bytes | None, Record] = {}
+        last_records: dict[bytes | None, Record] = {}
         for offset, record in self.records.items():
             if offset < end_offset and self.committed[offset]:
-                found[record.key] = record
-        return {record.offset: record for record in found.values()}
+                last_records[record.key] = record
+        return {record.offset: record for record in last_records.values()}
 
 
 class World:
@@ -120,14 +120,14 @@ class World:
             self.check(before, result.end_offset)
 
     def seen(self) -> dict[int, Record]:
-        found: list[Record] = []
+        records: list[Record] = []
         for batch in list_batches(self.log):
             assert crc_matches(read_log(self.log, batch.header.base_offset, 1), batch.header)
             if not batch.header.is_control:
-                found += batch.records
-        offsets = [record.offset for record in found]
+                records += batch.records
+        offsets = [record.offset for record in records]
         assert offsets == sorted(set(offsets))
-        return {record.offset: record for record in found}
+        return {record.offset: record for record in records}
 
     def check(self, before: dict[int, Record], end_offset: int) -> None:
         after, lasts = self.seen(), self.model.lasts(end_offset)
@@ -163,5 +163,5 @@ def test_of_each_key_the_last_record_stays(steps: list[tuple[Any, ...]]) -> None
         world.compact(RETENTION_MS, 100, 0)
     assert all(record.value is not None for record in world.seen().values())
     assert all(offset in world.model.lasts(world.log.log_end_offset) for offset in world.seen())
-    state = {each: world.log.producer_state.producers[each].next_sequence() for each in world.sequences}
+    state = {producer: world.log.producer_state.producers[producer].next_sequence() for producer in world.sequences}
     assert state == world.sequences

@@ -13,7 +13,7 @@ from tests.storage.support import Store, take_directory
 def start(store: Store, boot_id: str, *, stops: bool = False, confirms: bool = True) -> LastStart | None:
     """Start a broker on the directory, and end it; return what it found out."""
     directory: LogDirectory = take_directory(store, boot_id=boot_id)
-    found = directory.start
+    last_start = directory.start
     if confirms:
         directory.confirm_contents()
         assert directory.start == LastStart(boot_id)
@@ -21,7 +21,7 @@ def start(store: Store, boot_id: str, *, stops: bool = False, confirms: bool = T
         directory.close([])
     else:
         directory.release()
-    return found
+    return last_start
 
 
 def test_a_new_directory_has_begun_empty_until_that_is_known(store: Store) -> None:

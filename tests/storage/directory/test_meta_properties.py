@@ -12,7 +12,7 @@ from tests.storage.support import DIRECTORY_ID, Store, catch_refusal, take_direc
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "properties"),
     [
         (b"broker.id=1\n", (1, None, None, 0)),
         (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None, 0)),
@@ -21,9 +21,9 @@ from tests.storage.support import DIRECTORY_ID, Store, catch_refusal, take_direc
         (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID, 1)),
     ],
 )
-def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, found: tuple[Any, ...]) -> None:
+def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, properties: tuple[Any, ...]) -> None:
     replace_file(store.files, store.path("meta.properties"), text)
-    assert read_meta_properties(store.files, store.root) == found
+    assert read_meta_properties(store.files, store.root) == properties
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,13 @@ def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> t
 
 def list_findings(store: Store, path: str = "data") -> list[Finding]:
     """Return all findings of a check."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     refused: list[UnreadablePath] = []
     check_target(
-        store.files, find_check_target(store.files, store.path(path)), found.append, lambda _: None, refused.append
+        store.files, find_check_target(store.files, store.path(path)), findings.append, lambda _: None, refused.append
     )
     assert refused == []
-    return found
+    return findings
 
 
 def list_problems(store: Store, path: str = "data") -> list[Finding]:

@@ -116,7 +116,7 @@ def test_damage_at_the_end_of_a_rolled_segment_extends_to_the_next_segment(memor
     write_directory(memory)
     following = int(os.path.basename(list_logs(memory)[2]).split(".")[0])
     rewrite_file(memory, list_logs(memory)[1], lambda data: data[:-3])
-    (finding,) = [each for each in list_problems(memory) if each.path.endswith(".log")]
+    (finding,) = [candidate for candidate in list_problems(memory) if candidate.path.endswith(".log")]
     assert (finding.first_offset, finding.last_offset) == (following - 2, following - 1)
 
 
@@ -178,8 +178,8 @@ def test_leftovers_are_notes(memory: Store) -> None:
     for name in ("00000000000000000007.log.deleted", "00000000000000000000.log.cleaned", "x.tmp", f"{7:020d}.index"):
         rewrite_file(memory, f"{FOLDER}/{name}", lambda data: data)
     memory.files.make_directory(memory.path("data/u-0.0123-delete"))
-    found = list_findings(memory)
-    assert len(found) == 5 and all(finding.note for finding in found)
+    findings = list_findings(memory)
+    assert len(findings) == 5 and all(finding.note for finding in findings)
 
 
 def test_a_folder_that_a_crash_left_empty_is_a_partition_without_segments(memory: Store) -> None:
@@ -229,9 +229,9 @@ def test_a_segment_removed_during_the_check_is_no_finding(memory: Store) -> None
             log.trimmer.delete_segments(old)
         seen += size_bytes
 
-    found: list[object] = []
-    check_target(memory.files, place, found.append, progress, found.append)
-    assert found == [] and seen > 0
+    reports: list[object] = []
+    check_target(memory.files, place, reports.append, progress, reports.append)
+    assert reports == [] and seen > 0
 
 
 def test_an_unreadable_file_does_not_end_the_check(memory: Store) -> None:
@@ -240,7 +240,7 @@ def test_an_unreadable_file_does_not_end_the_check(memory: Store) -> None:
     place = place._replace(folders=[memory.path("data/gone-0"), *place.folders])
     refused: list[UnreadablePath] = []
     checked = check_target(memory.files, place, lambda _: None, lambda _: None, refused.append)
-    assert [each.path for each in refused] == [memory.path("data/gone-0")]
+    assert [unreadable.path for unreadable in refused] == [memory.path("data/gone-0")]
     assert len(checked) == 1
     assert count_log_bytes(memory.files, find_check_target(memory.files, memory.path("data"))) > 1000
 
@@ -284,4 +284,4 @@ def test_a_batch_with_another_leader_epoch_than_its_neighbours_is_found(
     memory.files.remove(memory.path(FOLDER, "leader-epoch-checkpoint"))
     # This epoch is that of the previous batch.
     is_like_its_neighbour = (slot, byte, bit) == (2, 15, 0)
-    assert (memory.path(path) in [each.path for each in list_problems(memory)]) is not is_like_its_neighbour
+    assert (memory.path(path) in [problem.path for problem in list_problems(memory)]) is not is_like_its_neighbour

@@ -56,9 +56,9 @@ def test_an_aborted_transaction_without_an_entry_is_found(memory: Store, in_same
 def test_a_single_folder_is_compacted_if_the_log_directory_says_so(memory: Store) -> None:
     write_directory(memory)
     memory.files.remove(memory.path(list_logs(memory)[1]))
-    assert any("no batch holds" in each.fault for each in list_problems(memory, FOLDER))
+    assert any("no batch holds" in finding.fault for finding in list_problems(memory, FOLDER))
     rewrite_file(memory, "data/cleaner-offset-checkpoint", lambda _: b"0\n1\nt 0 20\n")
-    assert not any("no batch holds" in each.fault for each in list_problems(memory, FOLDER))
+    assert not any("no batch holds" in finding.fault for finding in list_problems(memory, FOLDER))
 
 
 def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,13 +26,13 @@ CONTENTS = DumpOptions(deep_iteration=True, decoder=decode_plain_text)
 
 
 def dump_rows(store: Store, file_name: str, options: DumpOptions = PLAIN) -> list[DumpRow]:
-    found = dump_file(store.files, store.path(file_name), options)
-    assert found is not None
-    return list(found)
+    rows = dump_file(store.files, store.path(file_name), options)
+    assert rows is not None
+    return list(rows)
 
 
 def dump_fields(store: Store, file_name: str, *names: str, options: DumpOptions = PLAIN) -> list[tuple[object, ...]]:
-    return [tuple(row.fields.get(each) for each in names) for row in dump_rows(store, file_name, options)]
+    return [tuple(row.fields.get(name) for name in names) for row in dump_rows(store, file_name, options)]
 
 
 def put_file(store: Store, file_name: str, data: bytes) -> None:
@@ -68,7 +68,8 @@ def test_batches_show_their_headers(memory: Store) -> None:
         "crc": first.fields["crc"],
         "isvalid": True,
     }
-    assert [second.fields[each] for each in ("baseSequence", "lastSequence", "compresscodec")] == [2**31 - 1, 0, "zstd"]
+    fields = ("baseSequence", "lastSequence", "compresscodec")
+    assert [second.fields[field] for field in fields] == [2**31 - 1, 0, "zstd"]
 
 
 def test_records_show_with_deep_iteration_and_their_contents_when_asked_for(memory: Store) -> None:
@@ -107,13 +108,15 @@ def test_messages_of_formats_0_and_1(memory: Store, magic: int) -> None:
     write = make_entry_writer(magic, 0)
     inner = b"".join(write(index if magic else 6 + index, NOW_MS, b"k", b"x") for index in range(3))
     put_file(memory, name_file(5, ".log"), write(5, NOW_MS, b"k", b"v") + wrap_messages(magic, 2, 8, NOW_MS, inner))
-    found = dump_rows(memory, name_file(5, ".log"), CONTENTS)
-    outer = [row.fields for row in found if row.kind == "message"]
-    assert [(each["offset"], each["magic"], each["compresscodec"], each["isvalid"]) for each in outer] == [
+    rows = dump_rows(memory, name_file(5, ".log"), CONTENTS)
+    outer = [row.fields for row in rows if row.kind == "message"]
+    assert [
+        (message["offset"], message["magic"], message["compresscodec"], message["isvalid"]) for message in outer
+    ] == [
         (5, magic, "none", True),
         (8, magic, "snappy", True),
     ]
-    assert [row.fields["offset"] for row in found if row.kind == "record"] == [5, 6, 7, 8]
+    assert [row.fields["offset"] for row in rows if row.kind == "record"] == [5, 6, 7, 8]
 
 
 def test_damage_and_later_batches_are_shown(memory: Store) -> None:
@@ -121,9 +124,9 @@ def test_damage_and_later_batches_are_shown(memory: Store) -> None:
     fill_log(log, 3)
     log.close()
     rewrite_file(memory, name_file(0, ".log"), lambda data: data[:110] + b"\x55" + data[111:])
-    found = dump_rows(memory, name_file(0, ".log"), DEEP)
-    assert [row.fields.get("isvalid") for row in found if row.kind == "batch"] == [True, False, True]
-    (problem,) = [row.fields["what"] for row in found if row.kind == PROBLEM]
+    rows = dump_rows(memory, name_file(0, ".log"), DEEP)
+    assert [row.fields.get("isvalid") for row in rows if row.kind == "batch"] == [True, False, True]
+    (problem,) = [row.fields["what"] for row in rows if row.kind == PROBLEM]
     assert "this concerns offsets 1 to 1" in str(problem) and "bytes 79 to 157" in str(problem)
 
 
@@ -208,7 +211,7 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
     put_file(memory, "t-0/notes.txt", b"")
     put_file(memory, name_file(0, ".snapshot"), b"")
     put_file(memory, name_file(7, ".log.deleted"), b"")
-    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
+    known_files = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
     names = [
         name_file(0, ".index"),
         name_file(0, ".log"),
@@ -216,7 +219,7 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
         name_file(0, ".timeindex"),
         name_file(7, ".log.deleted"),
     ]
-    assert found == ["meta.properties", *names, "t-0/partition.metadata"]
+    assert known_files == ["meta.properties", *names, "t-0/partition.metadata"]
     assert dump_file(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
 
 
@@ -232,8 +235,8 @@ def test_removed_files_are_dumped_too(memory: Store) -> None:
     for file_name, data in zip(removed, (index, whole, whole[158:]), strict=True):
         put_file(memory, file_name, data)
     put_file(memory, "recovery-point-offset-checkpoint.removed", b"0\n1\nt 0 1\n")
-    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
-    assert {*removed, "recovery-point-offset-checkpoint.removed"} <= set(found)
+    known_files = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
+    assert {*removed, "recovery-point-offset-checkpoint.removed"} <= set(known_files)
     assert dump_fields(memory, name_file(0, ".log.158.removed"), "baseOffset", "isvalid") == [
         (2, True),
         (3, True),

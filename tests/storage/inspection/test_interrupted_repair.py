@@ -42,15 +42,15 @@ def build_directory() -> tuple[Store, MemoryFiles, set[bytes]]:
 
 def sound_batches(store: Store) -> set[bytes]:
     """Return the sound batches of the log and of its removed files."""
-    found = set()
+    batches = set()
     for name, data in read_files(store).items():
         if ".log" in name and not name.endswith(".tmp"):
             file = store.files.open(store.path(FOLDER, name))
-            for each in walk_log_file(file, Bounds(len(data), LARGEST_OFFSET), 0):
-                if not each.problem:
-                    found.add(data[each.position : each.end])
+            for stretch in walk_log_file(file, Bounds(len(data), LARGEST_OFFSET), 0):
+                if not stretch.problem:
+                    batches.add(data[stretch.position : stretch.end])
             file.close()
-    return found
+    return batches
 
 
 def list_crashes(store: Store, left: MemoryFiles, *, is_power: bool) -> list[MemoryFiles]:
@@ -64,14 +64,14 @@ def list_states(is_power: bool) -> tuple[list[Store], set[bytes]]:
     """Return the different states of the disk that an interrupted repair leaves, and the sound batches before it."""
     store, left, written = build_directory()
     steps = plan_steps(store, truncate=True)
-    found: dict[int, MemoryFiles] = {}
-    left.before_change = lambda _: found.update(
-        {each.fingerprint(): each for each in list_crashes(store, left, is_power=is_power)}
+    states: dict[int, MemoryFiles] = {}
+    left.before_change = lambda _: states.update(
+        {state.fingerprint(): state for state in list_crashes(store, left, is_power=is_power)}
     )
     run_steps(steps)
     left.before_change = lambda _: None
-    assert len(found) > 20
-    return [Store(each, store.root) for each in found.values()], written
+    assert len(states) > 20
+    return [Store(state, store.root) for state in states.values()], written
 
 
 @pytest.mark.parametrize("is_power", [False, True])

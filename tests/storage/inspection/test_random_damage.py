@@ -81,11 +81,11 @@ def test_a_repaired_directory_is_sound_and_opens(seed: int) -> None:
     for case in range(CASES):
         store = write_damaged_directory(random)
         run_steps(plan_steps(store, truncate=True))
-        left = [each for each in list_problems(store) if not any(words in each.fault for words in UNREPAIRED)]
+        left = [problem for problem in list_problems(store) if not any(words in problem.fault for words in UNREPAIRED)]
         assert left == [], case
-        found = list(stored_headers(open_log(store)))
-        assert {header.crc for header in found} <= WRITTEN, case
-        assert all(one.last_offset < other.base_offset for one, other in pairwise(found)), case
+        headers = list(stored_headers(open_log(store)))
+        assert {header.crc for header in headers} <= WRITTEN, case
+        assert all(earlier.last_offset < later.base_offset for earlier, later in pairwise(headers)), case
 
 
 def list_sound_headers(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
@@ -103,17 +103,17 @@ def list_sound_headers(piece: bytes, offset: int, end_offset: int) -> Iterator[B
 
 def read_all(log: Log) -> list[BatchHeader]:
     """Return the batches of a reader that has damage examined and skips it."""
-    found: list[BatchHeader] = []
+    headers: list[BatchHeader] = []
     offset = log.log_start_offset
     for _ in range(1000):
         if offset == log.log_end_offset:
-            return found
+            return headers
         before = offset
         try:
             region = log.read(offset, 300)
             assert region is not None
             for header in list_sound_headers(region.pread(0, region.size_bytes), offset, log.log_end_offset):
-                found.append(header)
+                headers.append(header)
                 offset = header.last_offset + 1
             region.release()
         except CorruptDataError as error:

@@ -36,8 +36,8 @@ BATCH_RECORDS = 2
 
 def plan_steps(store: Store, *, truncate: bool = False) -> list[RepairStep]:
     place = find_check_target(store.files, store.path("data"))
-    found: list[Finding] = []
-    partitions = check_target(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
+    findings: list[Finding] = []
+    partitions = check_target(store.files, place, findings.append, lambda _: None, findings.append, live=False)  # type: ignore[arg-type]
     return plan_repair(store.files, place, partitions, truncate)
 
 
@@ -51,7 +51,7 @@ def run_steps(steps: list[RepairStep]) -> None:
 
 
 def read_files(store: Store) -> dict[str, bytes]:
-    return {each: store.files.read(store.path(FOLDER, each)) for each in store.files.list(store.path(FOLDER))}
+    return {name: store.files.read(store.path(FOLDER, name)) for name in store.files.list(store.path(FOLDER))}
 
 
 def open_log(store: Store) -> Log:
@@ -140,7 +140,7 @@ def test_a_log_is_cut_at_the_first_damaged_batch_and_the_rest_is_kept_aside(stor
     base = list_base_offsets(store)[slot]
     flip_byte(store, f"{base:020d}.log", byte)
     damaged = store.files.read(store.path(FOLDER, f"{base:020d}.log"))
-    (finding,) = [each for each in list_problems(store) if each.path.endswith(".log")]
+    (finding,) = [candidate for candidate in list_problems(store) if candidate.path.endswith(".log")]
     steps = plan_steps(store, truncate=True)
     lost = sorted(step.lost for step in steps if step.lost is not None)
     assert lost[0][0] == finding.first_offset and lost[-1][1] == END - 1
@@ -150,7 +150,7 @@ def test_a_log_is_cut_at_the_first_damaged_batch_and_the_rest_is_kept_aside(stor
     after = read_files(store)
     cut = after[f"{base:020d}.log"]
     assert cut + after[f"{base:020d}.log.{len(cut)}{REMOVED_SUFFIX}"] == damaged
-    for later in [each for each in before if each.endswith(".log") and int(each[:20]) > base]:
+    for later in [name for name in before if name.endswith(".log") and int(name[:20]) > base]:
         assert after[later + REMOVED_SUFFIX] == before[later]
     log = open_log(store)
     assert log.log_end_offset == finding.first_offset
@@ -212,7 +212,7 @@ def test_checkpoints_are_lowered_to_the_end_of_a_log_that_is_short(memory: Store
     last = f"{FOLDER}/{list_base_offsets(memory)[-1]:020d}.log"
     rewrite_file(memory, last, lambda data: data[: 12 + int.from_bytes(data[8:12], "big")])
     run_steps(plan_steps(memory))
-    assert [each for each in list_problems(memory) if "checkpoint" in each.fault] == []
+    assert [finding for finding in list_problems(memory) if "checkpoint" in finding.fault] == []
 
 
 def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> None:
@@ -235,7 +235,7 @@ def test_files_of_an_earlier_repair_stay(store: Store) -> None:
         base = list_base_offsets(store)[1]
         flip_byte(store, f"{base:020d}.log", 80)
         run_steps(plan_steps(store, truncate=True))
-        removed = {each: data for each, data in read_files(store).items() if ".log." in each}
+        removed = {name: data for name, data in read_files(store).items() if ".log." in name}
         assert kept.items() < removed.items()
         kept = removed
         directory = take_directory(store)

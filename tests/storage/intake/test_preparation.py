@@ -168,13 +168,13 @@ def test_refusals_travel_between_processes() -> None:
     compacted = LogConfig(cleanup_policy=frozenset({"compact"}))
     with pytest.raises(InvalidRecordsError) as refused:
         take_in(make_batch(2, key=None), compacted, NOW_MS)
-    found = pickle.loads(pickle.dumps(refused.value))
-    assert (found.code, found.detail, found.record_errors) == (
+    error = pickle.loads(pickle.dumps(refused.value))
+    assert (error.code, error.detail, error.record_errors) == (
         ErrorCode.INVALID_RECORD,
         refused.value.detail,
         refused.value.record_errors,
     )
-    assert [index for index, _ in found.record_errors] == [0, 1]
+    assert [index for index, _ in error.record_errors] == [0, 1]
     assert pickle.loads(pickle.dumps(compacted)) == compacted
 
 

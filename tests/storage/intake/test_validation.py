@@ -41,9 +41,9 @@ def check_and_join(records: bytes, *, from_client: bool = True, now_ms: int = NO
     checked = check_batch(records, LogConfig(**config), now_ms, from_client)
     header = checked.header
     stored = b"".join((records[:8], struct.pack(">ii", header.length, -1), *checked.parts))
-    found = read_header(stored)
-    assert found == header._replace(partition_leader_epoch=-1)
-    assert crc_matches(stored, found)
+    stored_header = read_header(stored)
+    assert stored_header == header._replace(partition_leader_epoch=-1)
+    assert crc_matches(stored, stored_header)
     assert len(stored) == header.size_bytes
     return stored
 

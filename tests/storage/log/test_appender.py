@@ -35,8 +35,8 @@ def test_offsets_and_epochs_are_assigned(store: Store) -> None:
     assert first[:5] == (0, 2, -1, 0, False)
     assert second[:5] == (3, 4, -1, 0, False)
     assert second.end == OffsetPosition(5, 0, len(make_batch(3)) + len(make_batch(2))) == log.end_position()
-    found = read_headers(read_log(log, 0))
-    assert [(each.base_offset, each.partition_leader_epoch) for each in found] == [(0, 4), (3, 5)]
+    headers = read_headers(read_log(log, 0))
+    assert [(header.base_offset, header.partition_leader_epoch) for header in headers] == [(0, 4), (3, 5)]
     assert log.reader.offset_for_leader_epoch(4) == (4, 3)
     assert log.leader_epochs.epoch_for_offset(3) == 5
     log.close()

@@ -309,9 +309,9 @@ def test_a_log_that_starts_over_does_so_for_good(memory: Store, offset: int) -> 
     files.before_change = fail
     log.trimmer.start_over_at(offset)
     files.before_change = lambda _: None
-    for end, found in left:
-        assert found == list(range(len(found)))
-        assert end == len(found) or (found, end) == ([], offset)
+    for end, offsets in left:
+        assert offsets == list(range(len(offsets)))
+        assert end == len(offsets) or (offsets, end) == ([], offset)
     files.crash()
     again = reopen_log(memory, recovery_point=40, **CONFIG)
     assert (again.log_start_offset, again.log_end_offset, list_offsets(again)) == (offset, offset, [])

@@ -63,7 +63,7 @@ def test_a_complete_replacement_takes_its_place(store: Store) -> None:
     assert [segment.base_offset for segment in again.segments] == [0, *bases[3:]]
     assert list_offsets(again) == list(range(12))
     again.close()
-    assert not any("swap" in each for each in store.files.list(store.path("t-0")))
+    assert not any("swap" in name for name in store.files.list(store.path("t-0")))
 
 
 @pytest.mark.parametrize("byte", [0, 3, 10])
@@ -78,7 +78,7 @@ def test_a_swap_with_a_rotten_last_header_removes_no_later_segment(store: Store,
     joined[last + byte] ^= 0x40
     rewrite_file(store, name_file(0, ".log.swap"), lambda _: bytes(joined))
     again = reopen_log(store, clean=True, segment_bytes=300)
-    assert [each.base_offset for each in again.segments][-len(bases[3:]) :] == bases[3:]
+    assert [segment.base_offset for segment in again.segments][-len(bases[3:]) :] == bases[3:]
     again.close()
 
 

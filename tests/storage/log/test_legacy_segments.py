@@ -36,8 +36,8 @@ def make_wrapper(magic: int, offsets: Sequence[int], codec: int, time: int = 0) 
     inner = [offset - offsets[0] if magic else offset for offset in offsets]
     write = make_entry_writer(magic, 0)
     messages = b"".join(
-        write(each, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset)
-        for each, offset in zip(inner, offsets, strict=True)
+        write(inner_offset, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset)
+        for inner_offset, offset in zip(inner, offsets, strict=True)
     )
     return wrap_messages(magic, codec | time, offsets[-1], NOW_MS + offsets[-1], messages)
 
@@ -70,8 +70,8 @@ def read_segment(files: MemoryFiles, base: int = 0) -> bytes:
 
 def list_records(files: MemoryFiles) -> list[Record]:
     names = [name for name in files.list(FOLDER) if name.endswith(".log")]
-    found = (split_batches(files.read(os.path.join(FOLDER, name))) for name in names)
-    return [record for each in found for batch in each for record in read_records(batch)]
+    segments = (split_batches(files.read(os.path.join(FOLDER, name))) for name in names)
+    return [record for batches in segments for batch in batches for record in read_records(batch)]
 
 
 def test_damage_before_sound_messages_is_no_torn_end() -> None:
@@ -226,8 +226,8 @@ def test_a_log_of_an_old_format_opens_and_takes_batches() -> None:
     log = directory.open_log("t", 0, ZERO_UUID, LogConfig(), NOW_MS)
     result = log.append(build_batch([(NOW_MS, b"k4", b"v4", [])]), leader_epoch=3, now_ms=NOW_MS, from_client=True)
     assert (result.base_offset, log.log_start_offset, log.log_end_offset) == (4, 0, 5)
-    found = log.reader.offset_for_timestamp(NOW_MS + 3)
-    assert found is not None and found.offset == 3
+    first_record = log.reader.offset_for_timestamp(NOW_MS + 3)
+    assert first_record is not None and first_record.offset == 3
     directory.close([log])
     assert [record.value for record in list_records(files)] == [b"v%d" % offset for offset in range(5)]
 

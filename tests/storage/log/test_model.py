@@ -71,15 +71,15 @@ class Model:
     end: int = 0
 
     def visible(self) -> list[Stored]:
-        return [each for each in self.history if each.last_offset >= self.start]
+        return [batch for batch in self.history if batch.last_offset >= self.start]
 
     def truncate(self, offset: int) -> None:
-        self.history = [each for each in self.history if each.last_offset < offset]
+        self.history = [batch for batch in self.history if batch.last_offset < offset]
         self.end = max(self.history[-1].last_offset + 1 if self.history else 0, min(offset, self.start))
         self.start = min(self.start, self.end)
 
     def last_of(self, producer_id: int) -> Stored | None:
-        return next((each for each in reversed(self.history) if each.producer_id == producer_id), None)
+        return next((batch for batch in reversed(self.history) if batch.producer_id == producer_id), None)
 
 
 class Run:
@@ -124,9 +124,9 @@ class Run:
 
     def check(self, when: str) -> None:
         assert (self.log.log_start_offset, self.log.log_end_offset) == (self.model.start, self.model.end), when
-        found = [pick_fields(header) for header in stored_headers(self.log)]
-        assert found == [each.header_fields() for each in self.model.visible()], when
-        epochs = {each.leader_epoch for each in self.model.visible()}
+        fields = [pick_fields(header) for header in stored_headers(self.log)]
+        assert fields == [batch.header_fields() for batch in self.model.visible()], when
+        epochs = {batch.leader_epoch for batch in self.model.visible()}
         assert epochs <= {entry.epoch for entry in self.log.leader_epochs.entries}, when
 
     # --- steps ---
@@ -178,26 +178,28 @@ class Run:
         offset = self.random.randint(self.model.start, self.model.end)
         limit = self.random.choice([1, 100, 1000, 10**6])
         data = read_log(self.log, offset, limit)
-        following = [each for each in self.model.history if each.last_offset >= offset]
+        following = [batch for batch in self.model.history if batch.last_offset >= offset]
         assert bool(data) == bool(following)
-        found = read_headers(data)
-        assert [pick_fields(header) for header in found] == [each.header_fields() for each in following[: len(found)]]
-        assert len(found) >= min(1, len(following))
-        assert len(data) <= max(limit, found[0].size_bytes if found else 0)
+        headers = read_headers(data)
+        assert [pick_fields(header) for header in headers] == [
+            batch.header_fields() for batch in following[: len(headers)]
+        ]
+        assert len(headers) >= min(1, len(following))
+        assert len(data) <= max(limit, headers[0].size_bytes if headers else 0)
 
     def find_time(self) -> None:
         timestamp = NOW_MS + self.random.randint(-600, 600)
         records = [
-            (each.base_offset + index, each.timestamp + index)
-            for each in self.model.visible()
-            for index in range(each.count)
-            if each.base_offset + index >= self.model.start
+            (batch.base_offset + index, batch.timestamp + index)
+            for batch in self.model.visible()
+            for index in range(batch.count)
+            if batch.base_offset + index >= self.model.start
         ]
         expected = next((record for record in records if record[1] >= timestamp), None)
-        found = self.log.reader.offset_for_timestamp(timestamp)
+        first_record = self.log.reader.offset_for_timestamp(timestamp)
         if expected is None:
-            assert found is None
-        elif found is None or (found.offset, found.timestamp) != expected:
+            assert first_record is None
+        elif first_record is None or (first_record.offset, first_record.timestamp) != expected:
             # The first segment with the timestamp may have it only before the log start offset; Kafka stops there too.
             assert self.model.start > self.log.segments[0].base_offset
 
@@ -270,14 +272,14 @@ class Run:
 
     def _lose_tail(self, max_batches: int) -> None:
         end = self.log.log_end_offset
-        lost = [each for each in self.model.history if each.last_offset >= end]
+        lost = [batch for batch in self.model.history if batch.last_offset >= end]
         assert len(lost) <= max_batches
         if end == self.model.start and not self.log.producer_state.producers:
             # The log ended before its start offset, so it began empty, without producers.
             self.model.history.clear()
         else:
-            assert not any(each.base_offset < end for each in lost)
-            self.model.history = [each for each in self.model.history if each.last_offset < end]
+            assert not any(batch.base_offset < end for batch in lost)
+            self.model.history = [batch for batch in self.model.history if batch.last_offset < end]
         self.model.end = end
 
 

@@ -49,26 +49,26 @@ def rot_file(store: Store, path: str, random: Random) -> None:
 
 def read_stored(log: Log) -> dict[int, bytes]:
     """Return the bytes of every batch, by base offset."""
-    found = {}
+    batches = {}
     for segment in log.segments:
         with segment.pin() as file:
-            for each in split_batches(file.file.pread(segment.size_bytes, 0)):
-                found[read_header(each).base_offset] = bytes(each)
-    return found
+            for batch in split_batches(file.file.pread(segment.size_bytes, 0)):
+                batches[read_header(batch).base_offset] = bytes(batch)
+    return batches
 
 
 def find_intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
     """Return the batches that are still intact."""
-    found = {}
+    batches = {}
     position, segment = 0, log.segments[0]
     for base_offset, data in written.items():
         if (holder := log.segments[log.segments.find_slot(base_offset)]) is not segment:
             position, segment = 0, holder
         with segment.pin() as file:
             if file.file.pread(len(data), position) == data:
-                found[base_offset] = data
+                batches[base_offset] = data
         position += len(data)
-    return found
+    return batches
 
 
 def read_through(log: Log) -> Iterator[bytes]:
@@ -81,9 +81,9 @@ def read_through(log: Log) -> Iterator[bytes]:
             assert region is not None, offset
             data = region.pread(0, region.size_bytes)
             region.release()
-            for each in _list_believed(data, offset, log.log_end_offset):
-                yield each
-                offset = read_header(each).last_offset + 1
+            for batch in _list_believed(data, offset, log.log_end_offset):
+                yield batch
+                offset = read_header(batch).last_offset + 1
         except CorruptDataError as error:
             offset = error.next_offset or offset
         if offset == before:
@@ -94,11 +94,11 @@ def read_through(log: Log) -> Iterator[bytes]:
 
 def _list_believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
     try:
-        for each in split_batches(data):
-            header = read_header(each)
-            if not offset <= header.last_offset < end_offset or not crc_matches(each, header):
+        for batch in split_batches(data):
+            header = read_header(batch)
+            if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):
                 return
-            yield bytes(each)
+            yield bytes(batch)
             offset = header.last_offset + 1
     except MalformedError:
         return
@@ -122,7 +122,7 @@ def test_intact_batches_are_read(seed: int, scrubbed: bool) -> None:
             for segment in log.segments:
                 log.examiner.examine(segment)
         whole = find_intact(log, written)
-        found = {read_header(each).base_offset: each for each in read_through(log)}
-        missing = whole.keys() - found.keys()
+        batches = {read_header(batch).base_offset: batch for batch in read_through(log)}
+        missing = whole.keys() - batches.keys()
         assert not missing, (case, sorted(missing))
-        assert all(found[base_offset] == data for base_offset, data in whole.items()), case
+        assert all(batches[base_offset] == data for base_offset, data in whole.items()), case

@@ -27,7 +27,7 @@ def test_reads_end_at_the_upper_bound_and_the_size_limit(store: Store) -> None:
     upper = log.end_position()
     fill_log(log, 3)
     size = len(make_batch())
-    assert [each.base_offset for each in read_headers(read_log(log, 1, upper=upper))] == [1, 2]
+    assert [header.base_offset for header in read_headers(read_log(log, 1, upper=upper))] == [1, 2]
     assert read_log(log, 3, upper=upper) == b""
     assert read_log(log, 5, upper=upper) == b""
     assert len(read_log(log, 0, max_bytes=2 * size + 5)) == 2 * size + 5
@@ -76,7 +76,7 @@ def test_segments_follow_each_other_in_reads(store: Store) -> None:
     log = create_log(store, segment_bytes=300)
     fill_log(log, 30)
     assert len(log.segments) > 5
-    assert [each.base_offset for each in stored_headers(log)] == list(range(30))
+    assert [header.base_offset for header in stored_headers(log)] == list(range(30))
     last_of_first = log.segments[1].base_offset - 1
     # A region ends with its segment.
     assert read_headers(read_log(log, last_of_first))[-1].last_offset == last_of_first
@@ -88,7 +88,7 @@ def test_an_upper_bound_in_an_earlier_segment_hides_later_ones(store: Store) -> 
     fill_log(log, 2)
     upper = log.end_position()
     fill_log(log, 10)
-    assert [each.base_offset for each in read_headers(read_log(log, 0, upper=upper))] == [0, 1]
+    assert [header.base_offset for header in read_headers(read_log(log, 0, upper=upper))] == [0, 1]
     assert log.segments.active.base_offset > 2
     assert read_log(log, log.segments.active.base_offset, upper=upper) == b""
     log.close()
@@ -100,7 +100,7 @@ def test_an_upper_bound_at_the_very_end_of_a_rolled_segment(store: Store) -> Non
     upper = log.end_position()
     roll_log(log)
     fill_log(log, 3)
-    assert [each.base_offset for each in read_headers(read_log(log, 0, upper=upper))] == [0, 1, 2]
+    assert [header.base_offset for header in read_headers(read_log(log, 0, upper=upper))] == [0, 1, 2]
     log.close()
 
 

@@ -157,7 +157,7 @@ def test_segments_after_a_damaged_one_are_dropped(store: Store) -> None:
     assert again.log_end_offset == bases[3] - 1
     assert [segment.base_offset for segment in again.segments] == bases[:3]
     assert list_offsets(again) == list(range(bases[3] - 1))
-    assert all(not each.startswith(f"{bases[4]:020d}") for each in store.files.list(store.path("t-0")))
+    assert all(not name.startswith(f"{bases[4]:020d}") for name in store.files.list(store.path("t-0")))
     again.close()
 
 
@@ -228,15 +228,15 @@ def test_a_log_that_ends_before_its_start_keeps_its_files_aside(
     log = create_log(store, segment_bytes=300)
     fill_log(log, 20)
     log.close()
-    before = {each: data for each, data in read_contents(store).items() if each.endswith(".log")}
+    before = {name: data for name, data in read_contents(store).items() if name.endswith(".log")}
     again = reopen_log(store, clean=clean, log_start_offset=29)
     assert (again.log_start_offset, again.log_end_offset, len(again.segments)) == (29, 29, 1)
     assert append_batch(again, make_batch()).base_offset == 29
     (said,) = caplog.messages
     assert "ends at offset 20, before 29," in said
-    kept = {each: data for each, data in read_contents(store).items() if each.endswith(".log.removed")}
+    kept = {name: data for name, data in read_contents(store).items() if name.endswith(".log.removed")}
     assert len(kept) > 2
-    assert kept == {each + ".removed": data for each, data in before.items()}
+    assert kept == {name + ".removed": data for name, data in before.items()}
     again.close()
     reopened = reopen_log(store, log_start_offset=29)
     assert list_offsets(reopened) == [29]
@@ -247,7 +247,7 @@ def test_files_that_were_kept_aside_earlier_stay(store: Store) -> None:
     log = create_log(store)
     fill_log(log, 2)
     log.close()
-    (first,) = [data for each, data in read_contents(store).items() if each.endswith(".log")]
+    (first,) = [data for name, data in read_contents(store).items() if name.endswith(".log")]
     rewrite_file(store, name_file(0, ".log.removed"), lambda _: b"earlier")
     reopen_log(store, clean=True, log_start_offset=9).close()
     kept = read_contents(store)
@@ -258,7 +258,7 @@ def test_an_empty_log_that_ends_before_its_start_leaves_nothing(store: Store, ca
     create_log(store).release()
     again = reopen_log(store, log_start_offset=9)
     assert (again.log_start_offset, again.log_end_offset, caplog.messages) == (9, 9, [])
-    assert not any(each.endswith(".removed") for each in read_contents(store))
+    assert not any(name.endswith(".removed") for name in read_contents(store))
     again.close()
 
 

@@ -146,9 +146,9 @@ def test_a_share_of_a_region_is_cut_off_with_it(store: Store) -> None:
     region, _ = in_flight(log)
     truncate_and_grow(log)
     shared = region.share()
-    for each in (region, shared):
+    for handle in (region, shared):
         with pytest.raises(RegionGoneError):
-            each.pread(0, 1)
+            handle.pread(0, 1)
         with pytest.raises(RegionGoneError):
-            each.send(-1, 0, 1)
-        each.release()
+            handle.send(-1, 0, 1)
+        handle.release()

@@ -39,17 +39,17 @@ def log_of(store: Store, segments: int, **config: Any) -> Log:
 
 
 def list_expired(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[int]:
-    found = log.trimmer.expired_segments(
+    segments = log.trimmer.expired_segments(
         high_watermark=log.log_end_offset if high_watermark is None else high_watermark, now_ms=now_ms
     )
-    return [segment.base_offset for segment in found]
+    return [segment.base_offset for segment in segments]
 
 
 def delete_expired(log: Log, now_ms: int = NOW_MS) -> None:
-    found = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=now_ms)
-    log.trimmer.detach(found)
-    log.trimmer.mark_deleted(found)
-    log.trimmer.delete_segments(found)
+    segments = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=now_ms)
+    log.trimmer.detach(segments)
+    log.trimmer.mark_deleted(segments)
+    log.trimmer.delete_segments(segments)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_an_empty_active_segment_stays(store: Store) -> None:
 
 def test_the_active_segment_is_deleted_after_a_roll(store: Store) -> None:
     log = log_of(store, 2, retention_bytes=0)
-    found = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
+    segments = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
     with pytest.raises(ValueError, match="oldest segments"):
-        log.trimmer.detach(found)
+        log.trimmer.detach(segments)
     roll_log(log)
-    log.trimmer.detach(found)
+    log.trimmer.detach(segments)
     assert (log.log_start_offset, log.log_end_offset) == (4, 4)
-    log.trimmer.delete_segments(found)
+    log.trimmer.delete_segments(segments)
     assert append_batch(log, make_batch()).base_offset == 4
     log.close()
 
@@ -184,7 +184,7 @@ def test_a_crash_while_deleting_leaves_a_whole_log(memory: Store) -> None:
 def test_snapshots_go_with_their_segments(store: Store) -> None:
     log = log_of(store, 4, retention_bytes=3 * SIZE)
     delete_expired(log)
-    assert [each for each in store.files.list(store.path("t-0")) if each.endswith(".snapshot")] == [
+    assert [name for name in store.files.list(store.path("t-0")) if name.endswith(".snapshot")] == [
         "00000000000000000004.snapshot",
         "00000000000000000006.snapshot",
     ]
@@ -216,8 +216,8 @@ def test_segments_that_are_marked_deleted_leave_no_gap_in_a_power_failure(memory
         gap = files.after(Survivors("all", "all", Random(0)))
         gap.rename(memory.path(name_file(0, ".log.deleted")), memory.path(name_file(0, ".log")))
         left.append(gap)
-    for each in left:
-        again = reopen_log(Store(each, memory.root), log_start_offset=log_start_offset)
+    for disk in left:
+        again = reopen_log(Store(disk, memory.root), log_start_offset=log_start_offset)
         assert again.log_start_offset in (0, 2, 4, 6, 7)
         assert list_offsets(again)[-1] == 9
         again.close()

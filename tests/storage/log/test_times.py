@@ -18,8 +18,8 @@ def test_a_time_is_found_at_its_first_record(store: Store) -> None:
     for index in range(20):
         append_batch(log, make_batch(3, timestamp=NOW_MS + 10 * index), leader_epoch=index // 10)
     assert len(log.segments) > 3
-    found = log.reader.offset_for_timestamp(NOW_MS + 10)
-    assert found == (3, NOW_MS + 10, 0)
+    record = log.reader.offset_for_timestamp(NOW_MS + 10)
+    assert record == (3, NOW_MS + 10, 0)
     assert log.reader.offset_for_timestamp(NOW_MS + 13) == (6, NOW_MS + 20, 0)
     assert log.reader.offset_for_timestamp(NOW_MS + 112) == (35, NOW_MS + 112, 1)
     assert log.reader.offset_for_timestamp(0) == (0, NOW_MS, 0)

@@ -97,12 +97,12 @@ class Model:
 
     def aborted(self) -> set[tuple[int, int, int]]:
         """Aborted transactions: producer, first offset, offset of the marker."""
-        found: dict[tuple[int, int], int] = {}
+        first_offsets: dict[tuple[int, int], int] = {}
         producers = {entry.offset: entry.producer_id for entry in self.entries}
         for offset, fate in self.fates().items():
             if fate.startswith(ABORT):
-                found.setdefault((producers[offset], int(fate.split()[1])), offset)
-        return {(producer_id, first, last) for (producer_id, last), first in found.items()}
+                first_offsets.setdefault((producers[offset], int(fate.split()[1])), offset)
+        return {(producer_id, first, last) for (producer_id, last), first in first_offsets.items()}
 
 
 class Run:
@@ -153,7 +153,7 @@ class Run:
         self._write(PLAIN, transactional=False)
 
     def _write(self, producer_id: int, *, transactional: bool) -> None:
-        known = [each for each in self.model.entries if each.producer_id == producer_id and not each.ends]
+        known = [entry for entry in self.model.entries if entry.producer_id == producer_id and not entry.ends]
         sequence = known[-1].sequence + known[-1].last_offset - known[-1].offset + 1 if known else 0
         data = make_batch(
             self.random.randint(1, 3),
@@ -174,7 +174,7 @@ class Run:
 
     def advance(self) -> None:
         """Raise the high watermark."""
-        places = [each.end for each in self.model.entries if each.end.offset > self.high_watermark.offset]
+        places = [entry.end for entry in self.model.entries if entry.end.offset > self.high_watermark.offset]
         if places:
             self.high_watermark = self.random.choice([places[-1], self.random.choice(places)])
             self.log.producer_state.open.remove_decided(self.high_watermark.offset)
@@ -197,7 +197,7 @@ class Run:
                 self._cut(offset)
 
     def _cut(self, end: int) -> None:
-        self.model.entries = [each for each in self.model.entries if each.last_offset < end]
+        self.model.entries = [entry for entry in self.model.entries if entry.last_offset < end]
         self.checkpointed = min(self.checkpointed, end)
         self._see_all()
 
@@ -253,42 +253,47 @@ class Run:
     def read_all(self) -> list[int]:
         """Return the offsets of the batches that a consumer keeps."""
         offset = self.random.choice([self.model.start, self.model.start, self._some_offset()])
-        last_offsets = {each.offset: each.last_offset for each in self.model.entries}
-        kept = [each for each in self.model.committed(self.high_watermark.offset) if last_offsets[each] < offset]
+        last_offsets = {entry.offset: entry.last_offset for entry in self.model.entries}
+        kept = [
+            base_offset
+            for base_offset in self.model.committed(self.high_watermark.offset)
+            if last_offsets[base_offset] < offset
+        ]
         while True:
             limit = self.random.choice([1, 300, 1000, 10**6])
-            found = self.log.read_committed(offset, limit, self.high_watermark)
-            if found.region is None:
-                assert not found.aborted
+            committed_read = self.log.read_committed(offset, limit, self.high_watermark)
+            if committed_read.region is None:
+                assert not committed_read.aborted
                 return kept
-            data = found.region.pread(0, found.region.size_bytes)
-            found.region.release()
-            self._check_aborted(found.aborted, offset)
-            kept += self._kept(data, found.aborted)
+            data = committed_read.region.pread(0, committed_read.region.size_bytes)
+            committed_read.region.release()
+            self._check_aborted(committed_read.aborted, offset)
+            kept += self._kept(data, committed_read.aborted)
             offset = read_headers(data)[-1].last_offset + 1
 
     def _some_offset(self) -> int:
-        later = [each.offset for each in self.model.entries if each.offset >= self.model.start]
+        later = [entry.offset for entry in self.model.entries if entry.offset >= self.model.start]
         return self.random.choice([*later, self.model.end]) if later else self.model.start
 
     def _check_aborted(self, aborted: list[AbortedTransaction], offset: int) -> None:
-        assert [each.last_offset for each in aborted] == sorted(each.last_offset for each in aborted)
-        assert all(each.last_offset >= offset for each in aborted)
-        assert {each.last_offset for each in aborted} <= {last for _, _, last in self.model.aborted()}
+        last_offsets = [transaction.last_offset for transaction in aborted]
+        assert last_offsets == sorted(last_offsets)
+        assert all(transaction.last_offset >= offset for transaction in aborted)
+        assert set(last_offsets) <= {last for _, _, last in self.model.aborted()}
 
     @staticmethod
     def _kept(data: bytes, aborted: list[AbortedTransaction]) -> list[int]:
         """Filter as consumers do: skip a producer's batches from the transaction's first offset to its marker."""
-        waiting = sorted(aborted, key=lambda each: each.first_offset)
+        waiting = sorted(aborted, key=lambda transaction: transaction.first_offset)
         aborting: set[int] = set()
         kept = []
-        for each in split_batches(data):
-            header = read_header(each)
+        for batch in split_batches(data):
+            header = read_header(batch)
             while waiting and waiting[0].first_offset <= header.last_offset:
                 aborting.add(waiting.pop(0).producer_id)
             if not header.is_control and header.producer_id not in aborting:
                 kept.append(header.base_offset)
-            if header.is_control and read_marker_type(each) == ABORT_TYPE:
+            if header.is_control and read_marker_type(batch) == ABORT_TYPE:
                 aborting.discard(header.producer_id)
         return kept
 

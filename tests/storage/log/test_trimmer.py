@@ -29,9 +29,9 @@ def test_truncation_keeps_earlier_batches(store: Store, target: int) -> None:
     end = min(target, 30)
     assert log.log_end_offset == end
     assert log.recovery_point <= end
-    assert [each.base_offset for each in stored_headers(log)] == list(range(end))
+    assert [header.base_offset for header in stored_headers(log)] == list(range(end))
     assert append_batch(log, make_batch(timestamp=NOW_MS + end)).base_offset == end
-    assert [each.base_offset for each in stored_headers(log)] == list(range(end + 1))
+    assert [header.base_offset for header in stored_headers(log)] == list(range(end + 1))
     expected = list(stored_headers(log))
     log.close()
     again = reopen_log(store, clean=True, segment_bytes=300)

@@ -59,7 +59,7 @@ def test_every_place_of_a_log_with_transactions(memory: Store) -> None:
         append_fetched(never, cut_batches(whole, target))
         assert list_aborted(log) == list_aborted(never), target
         assert log.producer_state.producers.packed.keys() == never.producer_state.producers.packed.keys()
-        firsts = [each.producer_state.open.first for each in (log, never)]
+        firsts = [candidate.producer_state.open.first for candidate in (log, never)]
         assert [first and first.offset for first in firsts] == [firsts[0] and firsts[0].offset] * 2
         assert log.leader_epochs.entries == never.leader_epochs.entries
         assert log.log_end_offset == target

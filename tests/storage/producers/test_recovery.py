@@ -41,11 +41,11 @@ def test_without_usable_snapshots_producers_come_from_the_log(store: Store) -> N
     for index in range(12):
         append_batch(log, make_batch(base_sequence=index, **PRODUCED))
     log.release()
-    for each in store.files.list(store.path("t-0")):
-        if each.endswith(".snapshot"):
-            rewrite_file(store, f"t-0/{each}", lambda data: data[:-1])
+    for name in store.files.list(store.path("t-0")):
+        if name.endswith(".snapshot"):
+            rewrite_file(store, f"t-0/{name}", lambda data: data[:-1])
     again = reopen_log(store, segment_bytes=400)
-    assert [each.last_sequence for each in again.producer_state.producers[7].batches] == [7, 8, 9, 10, 11]
+    assert [batch.last_sequence for batch in again.producer_state.producers[7].batches] == [7, 8, 9, 10, 11]
     again.close()
 
 
@@ -91,7 +91,7 @@ def test_a_snapshot_for_each_segment_and_the_latest_are_kept(store: Store) -> No
         store, name_file(bases[1] + 1, ".snapshot"), lambda _: store.files.read(store.path(name_file(12, ".snapshot")))
     )
     again = reopen_log(store, clean=True)
-    kept = [int(each[:20]) for each in store.files.list(store.path("t-0")) if each.endswith(".snapshot")]
+    kept = [int(name[:20]) for name in store.files.list(store.path("t-0")) if name.endswith(".snapshot")]
     assert kept == [*bases[1:], 12]
     again.close()
 

@@ -14,7 +14,7 @@ from tests.storage.support import Store
 
 
 def pack_entries(*producers: Producer) -> list[bytes]:
-    return [each.pack()[: PRODUCER_ENTRY.size] for each in producers]
+    return [producer.pack()[: PRODUCER_ENTRY.size] for producer in producers]
 
 
 def encode_snapshot(producers: list[Producer]) -> bytes:

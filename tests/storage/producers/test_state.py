@@ -22,10 +22,10 @@ def make_header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 
 
 def state_after(*batches: BatchHeader) -> ProducerState:
     state, offset = ProducerState(), 0
-    for each in batches:
-        assert state.check_batch(each, True, NOT_VERIFIED) is None
-        state.add_batch(each, offset)
-        offset += each.record_count
+    for batch in batches:
+        assert state.check_batch(batch, True, NOT_VERIFIED) is None
+        state.add_batch(batch, offset)
+        offset += batch.record_count
     return state
 
 
@@ -49,9 +49,9 @@ def test_batches_follow_without_a_gap() -> None:
 def test_each_of_the_last_five_batches_is_recognised() -> None:
     state = state_after(*(make_header(sequence * 2, 2, timestamp=sequence) for sequence in range(6)))
     for sequence in range(1, 6):
-        found = state.check_batch(make_header(sequence * 2, 2), True)
-        assert found == StoredBatch(sequence * 2 + 1, sequence * 2 + 1, 1, sequence)
-        assert (found.base_offset, found.first_sequence) == (sequence * 2, sequence * 2)
+        duplicate = state.check_batch(make_header(sequence * 2, 2), True)
+        assert duplicate == StoredBatch(sequence * 2 + 1, sequence * 2 + 1, 1, sequence)
+        assert (duplicate.base_offset, duplicate.first_sequence) == (sequence * 2, sequence * 2)
     assert catch_code(state, make_header(0, 2)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -70,8 +70,8 @@ def test_sequence_numbers_wrap_to_zero() -> None:
 def test_a_batch_may_span_the_wrap() -> None:
     state = state_after(make_header(MAX_SEQUENCE - 1, 4))
     assert state.check_batch(make_header(2), True) is None
-    found = state.check_batch(make_header(MAX_SEQUENCE - 1, 4), True)
-    assert found is not None and found.first_sequence == MAX_SEQUENCE - 1
+    duplicate = state.check_batch(make_header(MAX_SEQUENCE - 1, 4), True)
+    assert duplicate is not None and duplicate.first_sequence == MAX_SEQUENCE - 1
 
 
 def test_a_new_epoch_begins_at_zero_and_drops_the_old_batches() -> None:
@@ -120,7 +120,7 @@ def test_a_million_producers_take_little_memory_and_no_time_of_the_garbage_colle
     (data,) = state.producers.packed.values()
     assert sys.getsizeof(data) <= 200
     assert not gc.is_tracked(data)
-    assert [each.last_sequence for each in state.producers[7].batches] == [2, 3, 4, 5, 6]
+    assert [batch.last_sequence for batch in state.producers[7].batches] == [2, 3, 4, 5, 6]
 
 
 def test_producers_may_be_written_down_while_others_come() -> None:
@@ -128,5 +128,5 @@ def test_producers_may_be_written_down_while_others_come() -> None:
     state.add_batch(make_header(0), 0)
     values, names = state.producers.values(), iter(state.producers)
     state.producers.packed[8] = state.producers.packed.pop(7)
-    assert [each.producer_id for each in values] == list(names) == [7]
-    assert [len(each) for each in state.producers.entries()] == [PRODUCER_ENTRY.size]
+    assert [producer.producer_id for producer in values] == list(names) == [7]
+    assert [len(entry) for entry in state.producers.entries()] == [PRODUCER_ENTRY.size]

@@ -64,17 +64,21 @@ def test_a_range_collects_just_the_transactions_that_overlap_it() -> None:
         index = AbortedTransactions(known)
         for start in range(0, 60, 7):
             for end in range(start + 1, 60, 5):
-                found: list[AbortedTransaction] = []
-                is_complete = index.collect(start, end, found)
-                meeting = [each for each in known if each.last_offset >= start and each.first_offset < end]
-                assert found == meeting
-                assert is_complete == any(each.last_stable_offset >= end for each in known)
+                transactions: list[AbortedTransaction] = []
+                is_complete = index.collect(start, end, transactions)
+                meeting = [
+                    transaction
+                    for transaction in known
+                    if transaction.last_offset >= start and transaction.first_offset < end
+                ]
+                assert transactions == meeting
+                assert is_complete == any(transaction.last_stable_offset >= end for transaction in known)
 
 
 def generate_transactions(rng: Random) -> list[AbortedTransaction]:
     """Generate aborted transactions of a few producers that take turns."""
     opened: dict[int, int] = {}
-    found = []
+    transactions = []
     for offset in range(60):
         producer_id = rng.randrange(5)
         if producer_id not in opened:
@@ -82,8 +86,8 @@ def generate_transactions(rng: Random) -> list[AbortedTransaction]:
         elif rng.random() < 0.6:
             first = opened.pop(producer_id)
             stable = min(opened.values(), default=offset + 1)
-            found.append(AbortedTransaction(producer_id, first, offset, stable))
-    return found
+            transactions.append(AbortedTransaction(producer_id, first, offset, stable))
+    return transactions
 
 
 def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) -> None:
@@ -99,9 +103,9 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     assert first.collect_aborted(0, 0, [], may_block=False)  # their bounds are known
     with pytest.raises(ColdDataError):
         first.collect_aborted(0, 10, [], may_block=False)
-    found: list[AbortedTransaction] = []
-    assert first.collect_aborted(0, 10, found, may_block=True)
-    assert [each.first_offset for each in found] == [0, 2, 4, 6, 8]
+    transactions: list[AbortedTransaction] = []
+    assert first.collect_aborted(0, 10, transactions, may_block=True)
+    assert [transaction.first_offset for transaction in transactions] == [0, 2, 4, 6, 8]
     log.close()
 
 
@@ -119,9 +123,10 @@ def test_a_transaction_that_ends_after_very_many_others_is_collected(memory: Sto
     many.aborted()
     many.unload()  # so that only their bounds are known
     for _ in range(2):
-        found = log.read_committed(0, 1, log.end_position())
-        assert found.region is not None and [each.producer_id for each in found.aborted] == [2]
-        found.region.release()
+        committed_read = log.read_committed(0, 1, log.end_position())
+        assert committed_read.region is not None
+        assert [transaction.producer_id for transaction in committed_read.aborted] == [2]
+        committed_read.region.release()
     log.close()
 
 
@@ -133,10 +138,10 @@ def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkey
         append_transactional(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     log.producer_state.open.remove_decided(log.log_end_offset)
-    found = log.read_committed(0, 1 << 30, log.end_position())
-    assert found.region is not None and found.region.size_bytes == 2000 < log.size_bytes
-    assert 0 < len(found.aborted) < 30
-    found.region.release()
+    committed_read = log.read_committed(0, 1 << 30, log.end_position())
+    assert committed_read.region is not None and committed_read.region.size_bytes == 2000 < log.size_bytes
+    assert 0 < len(committed_read.aborted) < 30
+    committed_read.region.release()
     few = log.read_committed(80, 1 << 30, log.end_position())
     assert few.region is not None and len(few.aborted) == 10
     few.region.release()

@@ -68,7 +68,7 @@ def test_around_a_batch_known_bad_everything_can_be_read(memory: Store, byte: in
     log = damaged_log(memory, byte, sealed=sealed)
     log.examiner.examine(log.segments[0])
     assert log.examiner.corrupt == {0: (BadBatch(BAD * SIZE, SIZE, BAD, BAD),)}
-    assert [each.base_offset for each in read_headers(read_log(log, 0))] == [0, 1, 2, 3]
+    assert [header.base_offset for header in read_headers(read_log(log, 0))] == [0, 1, 2, 3]
     assert catch_damage(log, BAD).next_offset == BAD + 1
     for offset in range(BAD + 1, COUNT):
         assert read_headers(read_log(log, offset))[0].base_offset == offset
@@ -139,18 +139,18 @@ def test_a_truncated_segment_forgets_damage_that_was_cut_off(memory: Store) -> N
 def test_a_search_by_time_skips_damage(memory: Store, byte: int) -> None:
     log = damaged_log(memory, byte)
     for index in range(COUNT):
-        found = log.reader.offset_for_timestamp(NOW_MS + index)
-        assert found is not None
+        record = log.reader.offset_for_timestamp(NOW_MS + index)
+        assert record is not None
         if index != BAD:
-            assert (found.offset, found.timestamp) == (index, NOW_MS + index)
-    found = log.reader.offset_for_timestamp(NOW_MS + BAD)
-    assert found is not None and found.offset in (BAD, BAD + 1)
+            assert (record.offset, record.timestamp) == (index, NOW_MS + index)
+    record = log.reader.offset_for_timestamp(NOW_MS + BAD)
+    assert record is not None and record.offset in (BAD, BAD + 1)
 
 
 def test_a_search_for_a_record_in_a_damaged_batch_finds_the_next(memory: Store) -> None:
     log = damaged_log(memory, SIZE - 1)
-    found = log.reader.offset_for_timestamp(NOW_MS + BAD)
-    assert found is not None and found.offset == BAD + 1
+    record = log.reader.offset_for_timestamp(NOW_MS + BAD)
+    assert record is not None and record.offset == BAD + 1
     assert list(log.examiner.corrupt) == [0]
 
 
@@ -180,7 +180,7 @@ def test_a_bad_index_beside_a_bad_batch_is_rebuilt(memory: Store) -> None:
     assert first < bad and catch_damage(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {0: (BadBatch(bad * SIZE, SIZE, bad, bad),)}
-    for offset in [each for each in range(COUNT) if each != bad]:
+    for offset in [candidate for candidate in range(COUNT) if candidate != bad]:
         assert read_headers(read_log(log, offset))[0].base_offset == offset
     assert catch_damage(log, bad).next_offset == bad + 1
 
@@ -208,8 +208,8 @@ def test_a_search_by_time_survives_an_index_that_leads_too_far(memory: Store, wr
     first = offset_index.relative_offsets[0]
     offset_index.positions[0] += wrong_bytes
     for offset in (first, first + 1):
-        found = log.reader.offset_for_timestamp(NOW_MS + offset)
-        assert found is not None and found.offset == offset
+        record = log.reader.offset_for_timestamp(NOW_MS + offset)
+        assert record is not None and record.offset == offset
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 5, 1 << 20])
@@ -268,8 +268,8 @@ def test_a_header_that_continues_in_a_cold_page_is_cold_not_absent() -> None:
     file = _Page(data, SIZE + 5)
     with pytest.raises(ColdDataError):
         find_batch(file, 1, 0, len(data), may_block=False)  # type: ignore[arg-type]
-    found = find_batch(file, 1, 0, len(data), may_block=True)  # type: ignore[arg-type]
-    assert found is not None and found.position == SIZE
+    place = find_batch(file, 1, 0, len(data), may_block=True)  # type: ignore[arg-type]
+    assert place is not None and place.position == SIZE
 
 
 def test_a_deleted_segment_is_not_examined(memory: Store) -> None:

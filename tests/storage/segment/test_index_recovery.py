@@ -35,7 +35,7 @@ def test_rebuilt_indexes_equal_those_written_while_appending(store: Store) -> No
     recovered = reopen_log(store, segment_bytes=5000, index_interval_bytes=300)
     recovered.close()
     assert read_contents(store) == written
-    for index_name in [each for each in written if each.endswith("index")]:
+    for index_name in [name for name in written if name.endswith("index")]:
         store.files.remove(store.path("t-0", index_name))
     reopen_log(store, clean=True, segment_bytes=5000, index_interval_bytes=300).close()
     assert read_contents(store) == written
@@ -141,8 +141,8 @@ def test_a_damaged_index_is_rebuilt_in_memory_when_first_needed(memory: Store) -
     expected = OffsetIndex.decode(0, memory.files.read(memory.path(name_file(0, ".index"))), 20_000)
     rewrite_file(memory, name_file(0, ".index"), lambda _: b"\xff" * 24)
     again = reopen_log(memory, clean=True, segment_bytes=20_000)
-    found = again.segments[0].indexes()[0]
-    assert len(found) == len(expected) > 3
-    assert (found.relative_offsets, found.positions) == (expected.relative_offsets, expected.positions)
+    index = again.segments[0].indexes()[0]
+    assert len(index) == len(expected) > 3
+    assert (index.relative_offsets, index.positions) == (expected.relative_offsets, expected.positions)
     again.close()
     assert memory.files.open_handles == 0

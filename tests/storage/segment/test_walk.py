@@ -39,21 +39,26 @@ def walk_data(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch
     files.make_directory("/d")
     file = files.open("/d/x", create=True)
     file.append((data,), len(data))
-    found = list(walk_log_file(file, Bounds(len(data), last), first))
-    assert [each.position for each in found] == [0, *(each.end for each in found[:-1])][: len(found)]
-    assert not found or found[-1].end == len(data)
-    return found
+    stretches = list(walk_log_file(file, Bounds(len(data), last), first))
+    ends = [stretch.end for stretch in stretches]
+    assert [stretch.position for stretch in stretches] == [0, *ends[:-1]][: len(stretches)]
+    assert not stretches or stretches[-1].end == len(data)
+    return stretches
 
 
 def list_damage(data: bytes) -> list[tuple[int, int, int, int]]:
-    return [(each.position, each.end, each.base_offset, each.last_offset) for each in walk_data(data) if each.problem]
+    return [
+        (stretch.position, stretch.end, stretch.base_offset, stretch.last_offset)
+        for stretch in walk_data(data)
+        if stretch.problem
+    ]
 
 
 def test_a_sound_file_is_all_batches() -> None:
-    found = walk_data(b"".join(BATCHES))
-    assert [each.base_offset for each in found] == OFFSETS[:-1]
-    assert not any(each.problem for each in found)
-    assert [each.header.record_count for each in found if each.header] == list(SIZES)
+    stretches = walk_data(b"".join(BATCHES))
+    assert [stretch.base_offset for stretch in stretches] == OFFSETS[:-1]
+    assert not any(stretch.problem for stretch in stretches)
+    assert [stretch.header.record_count for stretch in stretches if stretch.header] == list(SIZES)
 
 
 def test_every_flipped_bit_of_a_batch_is_found_and_costs_no_other_batch() -> None:
@@ -78,9 +83,9 @@ def test_the_first_and_the_last_batch_are_no_exception() -> None:
         for at in (0, 7, 8, 11, 16, 17, 24, HEADER_SIZE, len(BATCHES[index]) - 1):
             flipped = bytearray(data)
             flipped[STARTS[index] + at] ^= 0x40
-            (found,) = list_damage(bytes(flipped))
-            assert found[:3] == (STARTS[index], STARTS[index + 1], OFFSETS[index]), at
-            assert found[3] in (last, -1)
+            (damage,) = list_damage(bytes(flipped))
+            assert damage[:3] == (STARTS[index], STARTS[index + 1], OFFSETS[index]), at
+            assert damage[3] in (last, -1)
 
 
 def test_batches_after_garbage_of_any_length_are_found() -> None:
@@ -103,7 +108,7 @@ def test_a_hole_in_the_offsets_is_no_damage() -> None:
 
 def test_a_repeated_batch_is_damage() -> None:
     data = BATCHES[0] + BATCHES[1] + BATCHES[1] + BATCHES[2]
-    assert [each[0] for each in list_damage(data)] == [STARTS[2]]
+    assert [damage[0] for damage in list_damage(data)] == [STARTS[2]]
 
 
 def message_sets(magic: int) -> list[bytes]:
@@ -115,10 +120,10 @@ def message_sets(magic: int) -> list[bytes]:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets_are_walked_too(magic: int) -> None:
-    found = walk_data(b"".join(message_sets(magic)))
-    assert [each.last_offset for each in found] == [FIRST, FIRST + 1, FIRST + 2, FIRST + 6, FIRST + 7]
-    assert not any(each.problem for each in found)
-    assert found[0].max_timestamp == (1_700_000_000_000 if magic else -1)
+    stretches = walk_data(b"".join(message_sets(magic)))
+    assert [stretch.last_offset for stretch in stretches] == [FIRST, FIRST + 1, FIRST + 2, FIRST + 6, FIRST + 7]
+    assert not any(stretch.problem for stretch in stretches)
+    assert stretches[0].max_timestamp == (1_700_000_000_000 if magic else -1)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -129,23 +134,23 @@ def test_damage_in_a_message_set(magic: int) -> None:
     for at in (8, 12, 16, 17, 25):
         flipped = bytearray(data)
         flipped[begin + at] ^= 0x20
-        assert [each[:2] for each in list_damage(bytes(flipped))] == [(begin, end)], at
+        assert [damage[:2] for damage in list_damage(bytes(flipped))] == [(begin, end)], at
 
 
 def test_zeros_at_the_end_take_no_time() -> None:
-    found = list_damage(BATCHES[0] + bytes(20 << 20))
-    assert found == [(len(BATCHES[0]), len(BATCHES[0]) + (20 << 20), OFFSETS[1], -1)]
+    damage = list_damage(BATCHES[0] + bytes(20 << 20))
+    assert damage == [(len(BATCHES[0]), len(BATCHES[0]) + (20 << 20), OFFSETS[1], -1)]
 
 
 @pytest.mark.parametrize("bit", [7, 8, 9])
 def test_a_length_that_is_wrong_by_just_some_batches_takes_none_of_them_along(bit: int) -> None:
     same = [build_batch([(1_700_000_000_000, b"k", b"v" * 58, [])], base_offset=FIRST + index) for index in range(8)]
-    assert {len(each) for each in same} == {128}
+    assert {len(batch) for batch in same} == {128}
     data = bytearray(b"".join(same))
     data[2 * 128 + 11 - bit // 8] ^= 1 << bit % 8
-    found = walk_data(bytes(data))
-    assert [each.position for each in found] == [128 * index for index in range(8)]
-    assert [each.base_offset for each in found if each.problem] == [FIRST + 2]
+    stretches = walk_data(bytes(data))
+    assert [stretch.position for stretch in stretches] == [128 * index for index in range(8)]
+    assert [stretch.base_offset for stretch in stretches if stretch.problem] == [FIRST + 2]
 
 
 @pytest.mark.parametrize("next_byte", [HEADER_SIZE, 10, 16])
@@ -153,9 +158,9 @@ def test_an_offset_that_jumps_ahead_beside_other_damage_takes_none_along(next_by
     data = bytearray(b"".join(BATCHES))
     data[STARTS[1] + 6] ^= 4
     data[STARTS[2] + next_byte] ^= 0x40
-    found = [each for each in walk_data(bytes(data), last=5000) if each.problem]
-    assert [(each.position, each.end) for each in found] == [(STARTS[1], STARTS[3])]
-    assert [(each.base_offset, each.last_offset) for each in found] == [(OFFSETS[1], OFFSETS[3] - 1)]
+    stretches = [stretch for stretch in walk_data(bytes(data), last=5000) if stretch.problem]
+    assert [(stretch.position, stretch.end) for stretch in stretches] == [(STARTS[1], STARTS[3])]
+    assert [(stretch.base_offset, stretch.last_offset) for stretch in stretches] == [(OFFSETS[1], OFFSETS[3] - 1)]
 
 
 def test_a_search_does_not_read_all_for_each_of_many_false_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +179,6 @@ def test_a_search_does_not_read_all_for_each_of_many_false_beginnings(monkeypatc
     damaged = hostile[:8] + b"\x7f" + hostile[9:]
     monkeypatch.setattr(Window, "checksum", counted)
     monkeypatch.setattr("kafkacompat.storage.segment.walk.MOST_SEARCHED_BYTES", 20 * mebibyte)
-    found = walk_data(damaged + large + small, last=FIRST + 2)
-    assert found[-1].base_offset == FIRST + 2 and not found[-1].problem
+    stretches = walk_data(damaged + large + small, last=FIRST + 2)
+    assert stretches[-1].base_offset == FIRST + 2 and not stretches[-1].problem
     assert read_bytes < 40 * mebibyte
