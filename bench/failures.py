@@ -22,7 +22,7 @@ NOT_MEASURED = "not measured"
 class Failure:
     """One line of the table: metrics of a row, in one unit."""
 
-    what: str
+    title: str
     row: str
     metrics: Sequence[str]
     unit: str = ""
@@ -31,7 +31,7 @@ class Failure:
     def cells(self, stored: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the line's cells, with the medians of both contenders."""
         results = stored[self.row]["results"] if self.row in stored else {}
-        return (self.what, *(self._figures(results.get(contender)) for contender in (RECORDS, KAFKA)), self.goal)
+        return (self.title, *(self._figures(results.get(contender)) for contender in (RECORDS, KAFKA)), self.goal)
 
     def _figures(self, samples: Sequence[Mapping[str, float]] | None) -> str:
         if samples is None:

@@ -35,8 +35,8 @@ def _cut_suffix(kernel: str) -> str:
 
 
 def _cpu_model() -> str:
-    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
+    match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return match[1] if match else platform.machine()
 
 
 def _memory_gigabytes() -> float:

@@ -48,8 +48,8 @@ class Latencies:
     def samples(self) -> Samples:
         """Return the usual percentiles."""
         return {
-            f"{what} {name} us": find_percentile(values, share)
-            for what, values in (("produce", self.acknowledged), ("end-to-end", self.fetched))
+            f"{kind} {name} us": find_percentile(values, share)
+            for kind, values in (("produce", self.acknowledged), ("end-to-end", self.fetched))
             for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))
         }
 
@@ -111,7 +111,8 @@ def _run_producer(pace: Pace, parent: Connection) -> None:
     due, acknowledged = [], []
     with RawClient(pace.port) as client:
         frames = [
-            produce_frame(client, pace.topic, {each: pace.load.batch}, pace.acks) for each in range(pace.partitions)
+            produce_frame(client, pace.topic, {partition: pace.load.batch}, pace.acks)
+            for partition in range(pace.partitions)
         ]
         begin = time.monotonic() + 0.2
         for number in range(pace.requests):

@@ -103,7 +103,7 @@ def create_topic(bootstrap: str, name: str) -> None:
 
 
 def describe_transactions(bootstrap: str) -> str:
-    """Abort a transaction, commit another, and tell what a reader of committed records receives."""
+    """Abort a transaction, commit another, and describe the records that a reader of committed records receives."""
     create_topic(bootstrap, "transactions")
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "peer", "transaction.timeout.ms": 20_000})
     try:

@@ -129,8 +129,8 @@ def row_section(row: AnyRow, stored: Mapping[str, Any]) -> Iterator[str]:
     for metric in first[0]:
         spreads = [Spread.of([sample[metric] for sample in samples]) for samples in results.values()]
         cells = [
-            f"{format_figure(each.middle)} ({format_figure(each.low)} to {format_figure(each.high)})"
-            for each in spreads
+            f"{format_figure(spread.middle)} ({format_figure(spread.low)} to {format_figure(spread.high)})"
+            for spread in spreads
         ]
         if article:
             cells.append(format_figure(article[metric]) if metric in article else "")
@@ -144,7 +144,7 @@ def machine_section(stored: Mapping[str, Any]) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for name in ROWS:
         if name in stored:
-            words = "; ".join(f"{what} {value}" for what, value in stored[name]["machine"].items())
+            words = "; ".join(f"{label} {value}" for label, value in stored[name]["machine"].items())
             groups.setdefault(words, []).append(name)
     for words, names in groups.items():
         yield f"- {', '.join(names)}: {words}"

@@ -138,7 +138,7 @@ def _make_room(folder: Path) -> None:
 
     Smaller data stays until the row is over, because ext4 creates files slowly where others were removed in the last half minute.
     """
-    if sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()) > MOST_KEPT_BYTES:
+    if sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) > MOST_KEPT_BYTES:
         shutil.rmtree(folder)
 
 

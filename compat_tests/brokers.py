@@ -256,7 +256,7 @@ class OldKafkaBroker(Broker):
 
 
 class Kafka28Broker(OldKafkaBroker):
-    """Apache Kafka 2.8.2 with ZooKeeper: the first whose partitions' folders tell topic ids."""
+    """Apache Kafka 2.8.2 with ZooKeeper: the first release whose partition folders name topic ids."""
 
     kind = "kafka-2.8"
     POM = ROOT / "compat_tests" / "java" / "tools_2_8" / "pom.xml"

@@ -64,8 +64,8 @@ def make_broker(broker_kind: str, tmp_path: Path) -> Iterator[MakeBroker]:
         return fresh
 
     yield make
-    for one in started:
-        one.stop()
+    for started_broker in started:
+        started_broker.stop()
 
 
 @pytest.fixture(scope="session")

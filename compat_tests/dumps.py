@@ -49,8 +49,8 @@ def kafkas_records(output: str) -> list[dict[str, str]]:
 def _split_fields(line: str) -> dict[str, str]:
     contents: dict[str, str] = {}
     for name in ("payload", "key"):
-        line, found, value = line.partition(f" {name}: ")
-        if found:
+        line, separator, value = line.partition(f" {name}: ")
+        if separator:
             contents[name] = value
     fields = dict(re.findall(r"(\w+): (\[.*?\]|\S+)", line))
     for name in _TIMESTAMP_TYPES:
@@ -67,9 +67,9 @@ def our_rows(path: Path, *options: str) -> list[DumpRow]:
     decoder = next((_DECODERS[option] for option in options if option in _DECODERS), None)
     rows = dump_file(OsFiles(read_only=True), str(path), DumpOptions(deep_iteration=bool(options), decoder=decoder))
     assert rows is not None
-    found = list(rows)
-    assert [row for row in found if row.kind == PROBLEM] == []
-    return found
+    listed_rows = list(rows)
+    assert [row for row in listed_rows if row.kind == PROBLEM] == []
+    return listed_rows
 
 
 def our_fields(rows: Sequence[DumpRow], *kinds: str) -> list[dict[str, str]]:

@@ -46,8 +46,8 @@ class DemoError(Exception):
 class Acknowledged:
     """The acknowledged numbers of each partition, in the order of their acknowledgements, and the times of these."""
 
-    numbers: dict[int, list[int]] = field(default_factory=lambda: {each: [] for each in range(PARTITIONS)})
-    times: dict[int, list[float]] = field(default_factory=lambda: {each: [] for each in range(PARTITIONS)})
+    numbers: dict[int, list[int]] = field(default_factory=lambda: {partition: [] for partition in range(PARTITIONS)})
+    times: dict[int, list[float]] = field(default_factory=lambda: {partition: [] for partition in range(PARTITIONS)})
     errors: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -56,7 +56,11 @@ class Acknowledged:
 
     def longest_gap(self, partitions: Sequence[int]) -> float:
         """Return the longest time in seconds between two acknowledgements of one of these partitions."""
-        pairs = (pair for each in partitions for pair in zip(self.times[each], self.times[each][1:], strict=False))
+        pairs = (
+            pair
+            for partition in partitions
+            for pair in zip(self.times[partition], self.times[partition][1:], strict=False)
+        )
         return max((later - earlier for earlier, later in pairs), default=0.0)
 
 
@@ -219,7 +223,7 @@ def read_all(bootstrap: str) -> dict[int, list[int]]:
         consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
         numbers: dict[int, list[int]] = {partition: [] for partition in ends}
         deadline = time.monotonic() + WAIT_SECONDS
-        while sum(ends.values()) > sum(len(found) for found in numbers.values()):
+        while sum(ends.values()) > sum(len(received) for received in numbers.values()):
             if time.monotonic() > deadline:
                 raise DemoError(f"only {sum(map(len, numbers.values()))} of {sum(ends.values())} records could be read")
             for message in consumer.consume(10_000, timeout=1):

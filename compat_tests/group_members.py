@@ -112,7 +112,7 @@ class JavaMember:
         return self._tell(f"poll {timeout_ms}").split()
 
     def assignment(self) -> set[tuple[str, int]]:
-        partitions = (each.rpartition("-") for each in self._tell("assignment").split())
+        partitions = (name.rpartition("-") for name in self._tell("assignment").split())
         return {(topic, int(number)) for topic, _, number in partitions}
 
     def commit(self) -> None:

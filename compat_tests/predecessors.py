@@ -149,8 +149,8 @@ def _fill_predecessor(left: Predecessor) -> None:
             _produce_records(
                 left, name, 1, [_make_record(codec, index) for index in range(150)], {"compression.codec": codec}
             )
-    for name in (each for each, version in old.items() if version == OLD_FORMATS[0]):
-        left.records[name, 0] = [each._replace(timestamp=None) for each in left.records[name, 0]]
+    for name in (topic for topic, version in old.items() if version == OLD_FORMATS[0]):
+        left.records[name, 0] = [record._replace(timestamp=None) for record in left.records[name, 0]]
     long = [_make_record("none", index, size_bytes=1100) for index in range(2200)]
     _produce_records(left, LONG, 1, long, {"enable.idempotence": True, "batch.size": 16_000})
     _produce_records(left, GONE, 2, [_make_record("none", index) for index in range(4)], {})
@@ -166,7 +166,7 @@ def _set_up_user(broker: Broker, admin: AdminClient) -> None:
     entry = EntryData(entity=[user], ops=[OpData(key="producer_byte_rate", value=QUOTA)])
     with RawClient(broker.port) as client:
         answer = client.call(AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse, 1)
-    assert [each.error_code for each in answer.entries] == [0]
+    assert [result.error_code for result in answer.entries] == [0]
 
 
 def _wait_for(futures: Mapping[str, Any]) -> None:
@@ -212,30 +212,30 @@ def commit_offset(bootstrap: str, offset: int) -> None:
 
 
 def committed_offset(bootstrap: str) -> int:
-    """Return the group's committed offset there."""
+    """Return the group's committed offset."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
-    (found,) = consumer.committed([TopicPartition(SEVERAL, 0)], timeout=30)
+    (committed,) = consumer.committed([TopicPartition(SEVERAL, 0)], timeout=30)
     consumer.close()
-    return int(found.offset)
+    return int(committed.offset)
 
 
 def read_records(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], list[Stored]]:
-    """The records of partitions, from the beginning on, until there are as many of each as are asked for."""
+    """Return the records of each partition from its beginning, at least as many as *partitions* asks for."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "check.crcs": True, **QUIET}
     )
     consumer.assign([TopicPartition(topic, index, 0) for topic, index in partitions])
-    found: dict[tuple[str, int], list[Stored]] = {name: [] for name in partitions}
+    records: dict[tuple[str, int], list[Stored]] = {name: [] for name in partitions}
 
     def enough() -> bool:
         for message in consumer.consume(1000, 0.2):
             assert message.error() is None, message.error()
-            found[message.topic(), message.partition()].append(_as_stored(message))
-        return all(len(found[name]) >= count for name, count in partitions.items())
+            records[message.topic(), message.partition()].append(_as_stored(message))
+        return all(len(records[name]) >= count for name, count in partitions.items())
 
     until(enough)
     consumer.close()
-    return found
+    return records
 
 
 def _as_stored(message: Message) -> Stored:

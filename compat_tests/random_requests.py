@@ -15,9 +15,9 @@ from kafkacompat.wire.schema import Field, Request, Struct
 from tests.wire.random_messages import NUMBERS, Mode, make_message
 
 LIKELY = 0.85
-"""How often a field says something sensible; else it stays what the declaration alone would allow."""
+"""Probability that a field has a sensible value; otherwise it keeps a random value that its declaration allows."""
 REMEMBERED = 30
-"""How many values of a kind are kept of what answers told."""
+"""Number of values of each kind that are kept from responses."""
 LEARNED = ("string", "uuid", "int16", "int32", "int64")
 
 KINDS: dict[str, tuple[Any, ...]] = {
@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "types_filter": ("classic", "consumer"),
     "value": ("-1", "0", "1", "1000", "1048576", "true", "compact", "delete", "zstd", ""),
 }
-"""Sensible values of what fields of a name hold; more are learned."""
+"""Sensible values by the name of a field; responses add more."""
 
 SAME_KIND = {
     "AlterableConfig.name": "config_name",
@@ -99,15 +99,15 @@ BOUNDED = {
     "session_timeout_ms": (-1, 1, 50, 300),
     "timeout_ms": (-1, 0, 100),
 }
-"""Fields that say how long an answer may take: never random, or the requests behind would wait for ever, as they should."""
+"""Fields that bound the time of a response. They are never random: a long wait would hold up all later requests."""
 
 PROTECTED = re.compile(
     r"(advertised\.)?listener.*|max\.connections.*|(message\.max|max\.message|internal\.segment)\.bytes"
     r"|cordoned\.log\.dirs"
     r"|\(root\)|root|twisted.*|kafkacompat.*"
 )
-"""Configs, and loggers, whose change shuts clients out, stops topics from being made, keeps defects out of the log, or
-leaves no room for commits, which a client is told as UNKNOWN_SERVER_ERROR. All other dynamic configs are fair game."""
+"""Configs and loggers that no request changes. A change would shut clients out, prevent the creation of topics, keep
+defects out of the log, or leave no room for commits, which the broker reports as UNKNOWN_SERVER_ERROR."""
 
 
 class RequestMaker:
@@ -119,7 +119,7 @@ class RequestMaker:
         self._goes_on = False
 
     def make(self, cls: type[Request], version: int, *, goes_on: float = 0.3) -> Request:
-        """Make up a well-formed request; how probably one that goes on with what was learned last."""
+        """Make a well-formed request; with probability *goes_on* it continues with the values that were learned last."""
         mode = self._rng.choice((*Mode, *(Mode.RANDOM,) * 5))
         request = make_message(cls, version, self._rng, mode)
         self._goes_on = self._rng.random() < goes_on
@@ -131,11 +131,11 @@ class RequestMaker:
         """Remember the values of a response, or of a request that succeeded."""
         for name, field in type(message).FIELDS.items():
             value = getattr(message, name)
-            for each in value if isinstance(value, list) else [value]:
-                if isinstance(each, Struct):
-                    self.learn(each)
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, Struct):
+                    self.learn(item)
                 elif (field.element or field).kind in LEARNED:
-                    self._learned.setdefault(_find_kind(type(message), name), deque(maxlen=REMEMBERED)).append(each)
+                    self._learned.setdefault(_find_kind(type(message), name), deque(maxlen=REMEMBERED)).append(item)
 
     def _improve(self, message: Struct, version: int) -> None:
         cls = type(message)
@@ -148,7 +148,7 @@ class RequestMaker:
         if isinstance(value, list):
             assert field.element is not None
             some = value if self._rng.random() < LIKELY else []
-            return [self._better(cls, name, field.element, each, version) for each in some]
+            return [self._better(cls, name, field.element, item, version) for item in some]
         if isinstance(value, Struct):
             assert field.struct is not None
             improved = field.struct(**vars(value))  # a default is shared and cannot be changed
@@ -158,7 +158,9 @@ class RequestMaker:
             return self._rng.choice(BOUNDED[name])
         if field.kind == "records":
             return self._records(version)
-        likely = [each for each in self._likely(_find_kind(cls, name)) if _fits_field(each, field, version)]
+        likely = [
+            candidate for candidate in self._likely(_find_kind(cls, name)) if _fits_field(candidate, field, version)
+        ]
         if likely and self._rng.random() < LIKELY:
             value = self._rng.choice(likely)
         return "protected" if isinstance(value, str) and PROTECTED.fullmatch(value) else value

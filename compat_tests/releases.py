@@ -21,9 +21,9 @@ PATCHES = {
 """The patch of each release that the table is made from."""
 
 ZOOKEEPER = ("2.8", "3.0", "3.1", "3.2")
-"""The releases that have two kinds of broker of which the one with ZooKeeper counts."""
+"""The releases with two kinds of broker; the broker with ZooKeeper counts."""
 
-# What the clients of 0.8.2 declare for members of groups, and its broker does not know.
+# APIs for members of groups that the clients of 0.8.2 declare and its broker does not know.
 NOT_IN_BROKER = {"0.8.2": (11, 12)}
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -45,7 +45,7 @@ def describe_directories(broker: Broker, topic: str) -> dict[str, list[dict[str,
     """Return the output of kafka-log-dirs.sh about a topic, by directory."""
     output = run_tool(broker, LOG_DIRS, "--describe", "--topic-list", topic)
     described = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
-    return {each["logDir"]: each["partitions"] for each in described["brokers"][0]["logDirs"]}
+    return {directory["logDir"]: directory["partitions"] for directory in described["brokers"][0]["logDirs"]}
 
 
 def test_a_partition_is_moved_to_another_log_directory(two_directories: Broker, name: str, tmp_path: Path) -> None:

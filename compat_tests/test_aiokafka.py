@@ -104,10 +104,10 @@ def test_group_commits_and_goes_on(broker: Broker, name: str) -> None:
 def test_two_members_share_the_partitions(broker: Broker, name: str) -> None:
     async def scenario() -> None:
         await create_topic(broker, name, 4)
-        async with consumer_of(broker, name, name) as one, consumer_of(broker, name, name) as two:
-            while not len(one.assignment()) == len(two.assignment()) == 2:
-                await asyncio.gather(one.getmany(timeout_ms=100), two.getmany(timeout_ms=100))
-            assert not one.assignment() & two.assignment()
+        async with consumer_of(broker, name, name) as first, consumer_of(broker, name, name) as second:
+            while not len(first.assignment()) == len(second.assignment()) == 2:
+                await asyncio.gather(first.getmany(timeout_ms=100), second.getmany(timeout_ms=100))
+            assert not first.assignment() & second.assignment()
 
     run(scenario())
 
@@ -120,8 +120,8 @@ def test_seek_and_offsets_by_time(broker: Broker, name: str) -> None:
                 await producer.send_and_wait(name, b"%d" % number, timestamp_ms=RECENT_MS + 1000 * number)
         part = TopicPartition(name, 0)
         async with consumer_of(broker, name) as consumer:
-            found = await consumer.offsets_for_times({part: RECENT_MS + 4_500})
-            assert found[part].offset == 5
+            offsets = await consumer.offsets_for_times({part: RECENT_MS + 4_500})
+            assert offsets[part].offset == 5
             consumer.seek(part, 7)
             assert (await consumer.getone()).value == b"7"
 

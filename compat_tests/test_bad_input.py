@@ -93,10 +93,10 @@ def stored_values(client: RawClient, topic: str) -> list[bytes | None]:
     request = FetchRequest(
         max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, topics=[FetchTopic(topic=topic, partitions=[wanted])]
     )
-    found = client.call(request, FetchResponse, 11).responses[0].partitions[0]
-    assert found.error_code == 0
-    assert isinstance(found.records, (bytes, memoryview))
-    return [record.value for batch in split_batches(memoryview(found.records)) for record in read_records(batch)]
+    partition = client.call(request, FetchResponse, 11).responses[0].partitions[0]
+    assert partition.error_code == 0
+    assert isinstance(partition.records, (bytes, memoryview))
+    return [record.value for batch in split_batches(memoryview(partition.records)) for record in read_records(batch)]
 
 
 def split_batches(data: memoryview) -> Iterator[memoryview]:

@@ -93,9 +93,9 @@ def test_version_and_help(tmp_path: Path) -> None:
 def test_port_0_binds_a_free_port_and_the_ready_line_tells_it(serve: Serve, tmp_path: Path) -> None:
     process = serve(*make_overrides(listeners="PLAINTEXT://127.0.0.1:0"))
     line = await_ready_line(process, tmp_path / "stderr")
-    found = re.search(r"PLAINTEXT://127\.0\.0\.1:(\d+)", line)
-    assert found is not None, line
-    assert answers_api_versions(int(found[1]))
+    match = re.search(r"PLAINTEXT://127\.0\.0\.1:(\d+)", line)
+    assert match is not None, line
+    assert answers_api_versions(int(match[1]))
     data = tmp_path / "kafkacompat-data"
     cluster_id = next(
         text.partition("=")[2]

@@ -102,7 +102,7 @@ def wait_until_compacted(broker: Broker) -> int:
 
 def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
     """Every record before an offset, as a consumer gets it."""
-    found: list[Record] = []
+    records: list[Record] = []
     offset = 0
     with RawClient(broker.port) as client:
         while offset < end_offset:
@@ -110,11 +110,11 @@ def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
             assert answer.error_code == 0
             data = answer.records or b""
             assert isinstance(data, bytes | bytearray | memoryview)
-            for each in split_batches(data):
-                header = read_header(each)
-                found += [record for record in read_records(each) if offset <= record.offset < end_offset]
+            for batch in split_batches(data):
+                header = read_header(batch)
+                records += [record for record in read_records(batch) if offset <= record.offset < end_offset]
                 offset = header.last_offset + 1
-    return found
+    return records
 
 
 def by_offset(records: Iterable[Record]) -> dict[int, Record]:
@@ -138,10 +138,10 @@ def compacted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker
 
 def test_both_read_the_same(compacted: tuple[Broker, Broker, int]) -> None:
     ours, kafkas, end_offset = compacted
-    found = fetch_all(ours, end_offset)
-    assert found == fetch_all(kafkas, end_offset)
-    assert len({record.key for record in found}) == len(found) <= KEYS
-    assert any(record.value is None for record in found)
+    records = fetch_all(ours, end_offset)
+    assert records == fetch_all(kafkas, end_offset)
+    assert len({record.key for record in records}) == len(records) <= KEYS
+    assert any(record.value is None for record in records)
 
 
 def test_dump_log_segments_has_no_complaint(compacted: tuple[Broker, Broker, int]) -> None:
@@ -167,16 +167,16 @@ def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp
         create_topic(broker)
         fill_topic(broker)
         end_offset = wait_until_compacted(broker)
-        found = fetch_all(broker, end_offset)
+        records = fetch_all(broker, end_offset)
         broker.kill()
         broker.start()
-        assert fetch_all(broker, end_offset) == found
+        assert fetch_all(broker, end_offset) == records
         assert broker.stop() == 0
         assert broker.stderr().count("ERROR") == 0
 
 
 def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Path) -> None:
-    """Slowed down, so that the kill meets it at work; its progress by then differs from run to run."""
+    """The cleaner is slowed down so that the kill interrupts it; its progress at the kill differs from run to run."""
     with KafkacompatBroker(tmp_path / "node", {**EAGER, "log.cleaner.enable": "false"}) as broker:
         create_topic(broker)
         fill_topic(broker)
@@ -189,8 +189,8 @@ def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Pa
         for round_ in range(6):
             broker.start()
             pause(0.1 + 0.11 * round_)
-            found = by_offset(fetch_all(broker, end_offset))
-            assert lasts.items() <= found.items() <= before.items()
+            records = by_offset(fetch_all(broker, end_offset))
+            assert lasts.items() <= records.items() <= before.items()
             assert (broker.kill() == -9) if round_ % 2 else (broker.stop() == 0)
             leftovers = [path.suffix for path in (broker.data_folder / f"{TOPIC}-0").iterdir()]
             assert round_ % 2 or not {".cleaned", ".swap"} & set(leftovers)
@@ -229,7 +229,7 @@ def test_a_compacting_process_ends_with_the_broker_in_a_large_batch(tmp_path: Pa
 
 
 def cpu_seconds_to_the_end(pid: int) -> float:
-    """Wait until a process has ended; how long it had computed by then tells, unlike the time of day, nothing of other load."""
+    """Wait until a process has ended; return its processor time, which does not depend on other load as elapsed time does."""
     seconds = [0.0]
 
     def has_ended() -> bool:
@@ -271,8 +271,8 @@ def group_consumer(broker: Broker, group: str) -> Consumer:
 
 
 def read_committed_offset(broker: Broker, group: str) -> int:
-    (found,) = group_consumer(broker, group).committed([TopicPartition(TOPIC, 0)], timeout=30)
-    return int(found.offset)
+    (committed,) = group_consumer(broker, group).committed([TopicPartition(TOPIC, 0)], timeout=30)
+    return int(committed.offset)
 
 
 # A log with transactions, which Kafka writes
@@ -310,21 +310,21 @@ def write_transaction(producer: Producer, rng: Random, number: int) -> None:
 
 
 def read_stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
-    """Whether it is a marker, and the record, of all in the segments below an offset."""
-    found = []
+    """Return (whether it is a marker, record) of all records below an offset."""
+    records = []
     for base in segment_bases(folder):
-        for each in split_batches((folder / f"{base:020}.log").read_bytes()):
-            header = read_header(each)
-            found += [(header.is_control, record) for record in read_records(each) if record.offset < end_offset]
-    return found
+        for batch in split_batches((folder / f"{base:020}.log").read_bytes()):
+            header = read_header(batch)
+            records += [(header.is_control, record) for record in read_records(batch) if record.offset < end_offset]
+    return records
 
 
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
     directory = open_left_directory(data_folder)
-    (found,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
+    (stored,) = [partition for partition in directory.list_partitions() if partition.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
-    log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
+    log = directory.open_log(TOPIC, 0, stored.topic_id, config, RECENT_MS)
     while compact_once(OsFiles(), log):
         directory.save_cleaner_offset(log)
     directory.close([log])
@@ -332,10 +332,10 @@ def compact_copy(data_folder: Path) -> None:
 
 def compact_once(files: OsFiles, log: Log) -> bool:
     now_ms = RECENT_MS + 3_600_000
-    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
-    if what is None:
+    cleanable = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    if cleanable is None:
         return False
-    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
+    job = log.compaction.make_cleaning_job(cleanable, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
     assert job is not None
     for step in compact(files, job):
         if isinstance(step, CleanedSegment):
@@ -358,7 +358,7 @@ def consume_all(broker: Broker, isolation: str) -> list[tuple[int, bytes | None,
         }
     )
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    found = []
+    messages = []
     while True:
         message = consumer.poll(30)
         assert message is not None
@@ -369,9 +369,9 @@ def consume_all(broker: Broker, isolation: str) -> list[tuple[int, bytes | None,
             break
         offset = message.offset()
         assert offset is not None
-        found.append((offset, message.key(), message.value()))
+        messages.append((offset, message.key(), message.value()))
     consumer.close()
-    return found
+    return messages
 
 
 @pytest.mark.compare
@@ -407,7 +407,7 @@ def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path
 def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) -> None:
     """More than ten answers without a message would be an error for it."""
     with KafkacompatBroker(tmp_path / "ours", EAGER) as broker:
-        # All at once: the next compaction joins the segments that one has emptied.
+        # Everything is compacted at once: a later compaction would join the segments that an earlier compaction has emptied.
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": "2000", "cleanup.policy": "delete"})
         producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 7})
         for number in range(2000):
@@ -420,8 +420,8 @@ def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) 
         wait_until_compacted(broker)
         sizes = [path.stat().st_size for path in (broker.data_folder / f"{TOPIC}-0").glob("*.log")]
         assert sizes.count(HEADER_SIZE) > 20
-        found = consume_all(broker, "read_uncommitted")
-    offsets = {offset: (key, value) for offset, key, value in found}
-    assert len(offsets) == len(found) < 200
+        messages = consume_all(broker, "read_uncommitted")
+    offsets = {offset: (key, value) for offset, key, value in messages}
+    assert len(offsets) == len(messages) < 200
     assert {number: (b"key %d" % (number % 10), b"value %d" % number) for number in offsets} == offsets
     assert offsets.keys() >= set(range(1990, 2000))

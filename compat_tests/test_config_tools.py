@@ -104,8 +104,8 @@ def test_levels_of_loggers(broker: Broker) -> None:
 
 def test_client_metrics_subscriptions(broker: Broker) -> None:
     subscription = ("--name", "subscription")
-    what = ("--metrics", "org.apache.kafka.producer.", "--interval", "30000", "--match", "client_id=a.*")
-    run_tool(broker, CLIENT_METRICS, "--alter", *subscription, *what)
+    settings = ("--metrics", "org.apache.kafka.producer.", "--interval", "30000", "--match", "client_id=a.*")
+    run_tool(broker, CLIENT_METRICS, "--alter", *subscription, *settings)
     until(lambda: "subscription" in run_tool(broker, CLIENT_METRICS, "--list").splitlines())
     shown = run_tool(broker, CLIENT_METRICS, "--describe", *subscription)
     for line in ("interval.ms=30000", "match=client_id=a.*", "metrics=org.apache.kafka.producer."):

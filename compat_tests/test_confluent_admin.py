@@ -122,8 +122,8 @@ def test_offsets_and_deleted_records(admin: Any, broker: Broker, topic: str) -> 
 
     def offset(spec: Any) -> int:
         level = IsolationLevel.READ_COMMITTED
-        found: int = take_answer(admin.list_offsets({part: spec}, isolation_level=level)).offset
-        return found
+        listed_offset: int = take_answer(admin.list_offsets({part: spec}, isolation_level=level)).offset
+        return listed_offset
 
     assert (offset(OffsetSpec.earliest()), offset(OffsetSpec.latest())) == (0, 10)
     assert take_answer(admin.delete_records([TopicPartition(topic, 0, 4)])).low_watermark == 4

@@ -112,8 +112,10 @@ def test_groups_go_from_kafka_to_ours_and_back(tmp_path: Path) -> None:
     output, errors = kafkas_dump(files, "--offsets-decoder")
     assert list_complaints(errors) == []
     rows = [row for path in files for row in our_rows(path, "--offsets-decoder")]
-    kafkas = [(each.get("offset"), each.get("key"), each.get("payload")) for each in kafkas_records(output)]
-    assert [(each.get("offset"), each.get("key"), each.get("payload")) for each in our_fields(rows, "record")] == kafkas
+    kafkas = [(record.get("offset"), record.get("key"), record.get("payload")) for record in kafkas_records(output)]
+    assert [
+        (record.get("offset"), record.get("key"), record.get("payload")) for record in our_fields(rows, "record")
+    ] == kafkas
     with kafka:
         # Kafka does not know topics that were created here, so it describes none of their partitions.
         until(lambda: describe_group(kafka, "ours").error_code == ErrorCode.NONE)

@@ -148,8 +148,8 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
 
 def test_a_worker_imports_only_needed_modules() -> None:
     """Each such process would take half as much memory again."""
-    told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
-    done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
+    environment = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=environment)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert {"kafkacompat.storage.compaction.cleaner", "kafkacompat.storage.intake.validation"} <= imported
     assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []

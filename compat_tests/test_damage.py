@@ -66,9 +66,9 @@ def fetch(client: RawClient, topic: str, offset: int) -> tuple[int, list[int]]:
     """The error code, and the base offsets of the whole batches."""
     answer = client.call(fetch_request(topic, offset), FetchResponse, 12)
     (data,) = answer.responses[0].partitions
-    found = list(split_batches(bytes_of(data.records)))
-    assert all(crc_matches(each, read_header(each)) for each in found)
-    return data.error_code, [read_header(each).base_offset for each in found]
+    whole_batches = list(split_batches(bytes_of(data.records)))
+    assert all(crc_matches(batch, read_header(batch)) for batch in whole_batches)
+    return data.error_code, [read_header(batch).base_offset for batch in whole_batches]
 
 
 def bytes_of(records: object) -> bytes | memoryview:
@@ -100,15 +100,16 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
         bad = 3 * BATCH_RECORDS
         path = broker.data_folder / "t-0" / f"{0:020d}.log"
         flip_bit(path, 3 * len(BATCH) + 5000)
-        told = until(lambda: [line for line in broker.stderr().splitlines() if "is damaged" in line])
+        lines = until(lambda: [line for line in broker.stderr().splitlines() if "is damaged" in line])
         assert (
-            f"{path} is damaged: bytes {3 * len(BATCH)} to {4 * len(BATCH) - 1}, offsets {bad} to {bad + 9}," in told[0]
+            f"{path} is damaged: bytes {3 * len(BATCH)} to {4 * len(BATCH) - 1}, offsets {bad} to {bad + 9},"
+            in lines[0]
         )
         assert fetch(client, "t", 0) == (0, [0, 10, 20])
         for offset in (bad, bad + 9):
             assert fetch(client, "t", offset) == (ErrorCode.CORRUPT_MESSAGE, [])
-        code, found = fetch(client, "t", bad + 10)
-        assert (code, found[0]) == (0, bad + 10)
+        code, base_offsets = fetch(client, "t", bad + 10)
+        assert (code, base_offsets[0]) == (0, bad + 10)
         assert read_with_a_consumer(broker, bad + 10, 25 * BATCH_RECORDS) == list(range(bad + 10, 25 * BATCH_RECORDS))
         fill_topic(client, "t", 1)
         assert len([line for line in broker.stderr().splitlines() if "is damaged" in line]) == 1
@@ -121,17 +122,17 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
 def read_with_a_consumer(broker: Broker, offset: int, end_offset: int) -> list[int]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", "check.crcs": True})
     consumer.assign([TopicPartition("t", 0, offset)])
-    found: list[int] = []
+    offsets: list[int] = []
 
     def complete() -> bool:
         for message in consumer.consume(1000, 0.1):
             assert not message.error(), message.error()
-            found.append(message.offset())
-        return bool(found) and found[-1] == end_offset - 1
+            offsets.append(message.offset())
+        return bool(offsets) and offsets[-1] == end_offset - 1
 
     until(complete, every_seconds=0)
     consumer.close()
-    return found
+    return offsets
 
 
 def test_a_running_brokers_directory_is_verified_without_complaint(make_broker: MakeBroker) -> None:

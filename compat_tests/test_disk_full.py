@@ -139,8 +139,8 @@ def produce_code(broker: Broker, topic: str) -> int:
 def commit_offset(broker: Broker, topic: str, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
-    assert found.offset == offset
+    (committed,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
+    assert committed.offset == offset
     consumer.close()
 
 
@@ -148,13 +148,13 @@ def read_from(broker: Broker, topic: str, begin: int, end: int) -> dict[int, byt
     """Read a partition's records, whose checksums the client checks."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "r", "check.crcs": True, **QUIET})
     consumer.assign([TopicPartition(topic, 0, begin)])
-    found: dict[int, bytes] = {}
-    while begin + len(found) < end:
+    records: dict[int, bytes] = {}
+    while begin + len(records) < end:
         message: Any = consumer.poll(20)
         assert message is not None and message.error() is None, message and message.error()
-        found[message.offset()] = message.value()
+        records[message.offset()] = message.value()
     consumer.close()
-    return found
+    return records
 
 
 def is_full(broker: Broker, topic: str) -> bool:
@@ -224,7 +224,7 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(tmp_path: Path, disk
     """Without a reserve the writes themselves fail, in the middle of a batch."""
     with small_broker(tmp_path, disk, kafkacompat_disk_reserve_bytes="0") as broker:
         create_topic(broker, name, **SMALL_SEGMENTS)
-        # No topic: to delete one takes room for what the metadata says of it, and there may be none.
+        # A file fills the disk, not a topic: the deletion of a topic needs room for the metadata, and there may be none.
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(DISK_BYTES // 2))
         writing = Writer(broker, name)

@@ -69,16 +69,16 @@ def commit_until_asked(broker: Broker, topic: str, until_asked: threading.Event,
 
 
 def load_while_power_fails(broker: MortalBroker, topic: str) -> tuple[dict[int, bytes], int]:
-    """Produce with every kind of acks and commit offsets; when a good many are acknowledged the power fails.
+    """Produce with every kind of acks and commit offsets; the power fails after 500 acknowledgements with acks=1 and with all.
 
     Return the acknowledgements before it: records by their offsets, and the last commit. The broker is up again.
     """
     stored: dict[str, dict[int, bytes]] = {"1": {}, "all": {}, "0": {}}
     committed: list[int] = []
     stop = threading.Event()
-    works = [partial(produce_until_asked, broker, topic, acks, stop, found) for acks, found in stored.items()]
+    works = [partial(produce_until_asked, broker, topic, acks, stop, records) for acks, records in stored.items()]
     works.append(partial(commit_until_asked, broker, topic, stop, committed))
-    # Where that fails a commit is tried for ever, as there is no broker.
+    # If the test fails before the restart, a commit waits for a broker for ever.
     threads = [threading.Thread(target=work, daemon=True) for work in works]
     for thread in threads:
         thread.start()
@@ -96,9 +96,9 @@ def load_while_power_fails(broker: MortalBroker, topic: str) -> tuple[dict[int, 
 
 def committed_offset(broker: Broker, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
-    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
+    (committed,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
     consumer.close()
-    offset: int = found.offset
+    offset: int = committed.offset
     return offset
 
 
@@ -107,8 +107,8 @@ def test_nothing_acknowledged_is_lost_with_the_power(tmp_path: Path, name: str, 
     with run_mortal_broker(tmp_path, {**properties, "offsets.topic.num.partitions": "1"}) as broker:
         create_topic(broker, name, **SMALL_SEGMENTS)
         stored, last_commit = load_while_power_fails(broker, name)
-        found = dict(read_partition(broker, name, len(stored)))
-        assert stored.items() <= found.items()
+        records = dict(read_partition(broker, name, len(stored)))
+        assert stored.items() <= records.items()
         assert committed_offset(broker, name) >= last_commit
 
 

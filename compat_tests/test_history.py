@@ -45,15 +45,15 @@ def test_a_recorded_history_with_kills_has_no_findings(broker_kind: str, broker:
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    counts = {what: int(count) for what, count in re.findall(r"^(\S.*?)\s+(\d+)$", done.stdout, re.MULTILINE)}
-    for what in (
+    counts = {label: int(count) for label, count in re.findall(r"^(\S.*?)\s+(\d+)$", done.stdout, re.MULTILINE)}
+    for label in (
         "values acknowledged",
         "copies acknowledged",
         "transactions committed",
         "records read",
         "offsets committed",
     ):
-        assert counts[what] > 0, done.stdout
+        assert counts[label] > 0, done.stdout
     assert counts["broker killed"] == (2 if broker_kind == "kafkacompat" else 0)
     assert ("have no effect: key.serializer" in done.stderr) == (broker_kind != "kafkacompat")
     assert history.stat().st_size > 10_000

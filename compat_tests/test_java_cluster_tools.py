@@ -34,9 +34,9 @@ def test_log_directories(broker: Broker, name: str) -> None:
 
 def test_elections(broker: Broker, name: str) -> None:
     create_topic(broker, name)
-    one = ("--topic", name, "--partition", "0")
+    partition = ("--topic", name, "--partition", "0")
     for kind in ("preferred", "unclean"):
-        elected = run_tool(broker, ELECTION, "--election-type", kind, *one)
+        elected = run_tool(broker, ELECTION, "--election-type", kind, *partition)
         assert elected.strip() == f"Valid replica already elected for partitions {name}-0"
     assert run_tool(broker, ELECTION, "--election-type", "preferred", "--all-topic-partitions").strip() == ""
 

@@ -164,8 +164,8 @@ def test_offsets_by_time_and_bounds(broker: Broker, admin: Any, name: str) -> No
     producer.close()
     part = TopicPartition(name, 0)
     consumer = consumer_of(broker)
-    found = consumer.offsets_for_times({part: RECENT_MS + 4_500})[part]
-    assert (found.offset, found.timestamp) == (5, RECENT_MS + 5_000)
+    offset_and_time = consumer.offsets_for_times({part: RECENT_MS + 4_500})[part]
+    assert (offset_and_time.offset, offset_and_time.timestamp) == (5, RECENT_MS + 5_000)
     assert consumer.offsets_for_times({part: 9_000_000_000_000})[part] is None
     assert consumer.beginning_offsets([part]) == {part: 0}
     assert consumer.end_offsets([part]) == {part: 10}

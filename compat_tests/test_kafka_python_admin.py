@@ -142,7 +142,7 @@ def test_groups(admin: Any, cli: Cli, broker: Broker, topic: str) -> None:
     produce(broker, topic, 3)
     group = ("-g", topic)
     assert cli("groups", "alter-offsets", *group, "-o", f"{topic}:0:2") == {f"{topic}:0": "NoError"}
-    assert topic in [each["group_id"] for each in cli("groups", "list", "--state", "Empty")]
+    assert topic in [listed_group["group_id"] for listed_group in cli("groups", "list", "--state", "Empty")]
     assert cli("groups", "describe", *group)[topic]["group_state"] == "Empty"
     shown = cli("groups", "list-offsets", *group)[topic]["0"]
     assert (shown["offset"], shown["latest_offset"], shown["lag"]) == (2, 3, 1)
@@ -150,7 +150,7 @@ def test_groups(admin: Any, cli: Cli, broker: Broker, topic: str) -> None:
     assert reset == {topic: {"0": {"error": "NoError", "offset": 1}}}
     assert cli("groups", "delete-offsets", *group, "-p", f"{topic}:0") == {f"{topic}:0": "NoError"}
     assert cli("groups", "delete", *group) == {topic: "OK"}
-    assert topic not in [each["group_id"] for each in admin.list_groups()]
+    assert topic not in [listed_group["group_id"] for listed_group in admin.list_groups()]
 
 
 def test_members_are_removed(admin: Any, broker: Broker, topic: str) -> None:

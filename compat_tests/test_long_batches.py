@@ -70,8 +70,8 @@ def test_others_are_answered_while_long_batches_wait_for_the_process(broker: Bro
             assert produce(other, batches.build([b"x"])).base_offset == 1 + MANY
     finally:
         os.kill(worker, signal.SIGCONT)
-    found = sorted(take_only_answer(client.receive(ProduceResponse, 9)).base_offset for client in long_ones)
-    assert found == [2 + MANY * (1 + number) for number in range(CLIENTS)]
+    base_offsets = sorted(take_only_answer(client.receive(ProduceResponse, 9)).base_offset for client in long_ones)
+    assert base_offsets == [2 + MANY * (1 + number) for number in range(CLIENTS)]
     for client in long_ones:
         client.__exit__()
 
@@ -80,8 +80,8 @@ def test_a_connections_next_request_does_not_overtake(broker: Broker) -> None:
     with RawClient(broker.port) as client:
         for batch in (make_long_batch(), batches.build([b"x"]), make_long_batch()):
             client.send(produce_request(TOPIC, {0: batch}), 9)
-        found = [take_only_answer(client.receive(ProduceResponse, 9)).base_offset for _ in range(3)]
-    assert found == [1 + MANY, 1 + 2 * MANY, 2 + 2 * MANY]
+        base_offsets = [take_only_answer(client.receive(ProduceResponse, 9)).base_offset for _ in range(3)]
+    assert base_offsets == [1 + MANY, 1 + 2 * MANY, 2 + 2 * MANY]
 
 
 def test_a_bomb_is_refused_and_a_client_that_has_gone_does_no_harm(broker: Broker) -> None:

@@ -62,8 +62,8 @@ def test_a_client_goes_through_the_programme_in_two_instances_of_a_node(broker_k
 def check_programme(stage: AnyStage, name: str) -> list[str]:
     """Let a client do all that it can on this stage; return the steps that were reported."""
     steps: list[str] = []
-    found = run_row(Row(name, name, FEATURES, ROWS[name]), [stage], steps.append)
-    result: dict[str, Any] = found["brokers"][stage.kind]
+    row_result = run_row(Row(name, name, FEATURES, ROWS[name]), [stage], steps.append)
+    result: dict[str, Any] = row_result["brokers"][stage.kind]
     expected = {step: OK if step in FEATURES | ALWAYS else NOT_APPLICABLE for step in STEPS}
     assert {step: outcome for step, (outcome, _) in result["cells"].items()} == expected, result["cells"]
     assert result["wire"].endswith("magic 2")

@@ -89,10 +89,14 @@ def test_zstd_is_refused_as_kafka_refuses_it(kafka: Oracle) -> None:
 @pytest.mark.parametrize("codec", OLD_CODECS)
 def test_kafkas_message_sets_become_batches(kafka: Oracle, magic: int, codec: int) -> None:
     given = make_records(70)
-    asked = [[timestamp, *(None if each is None else each.hex() for each in pair)] for timestamp, *pair, _ in given]
+    asked = [
+        [timestamp, *(None if content is None else content.hex() for content in pair)] for timestamp, *pair, _ in given
+    ]
     built = bytes.fromhex(kafka.ask("build", magic=magic, codec=codec, records=asked)["hex"])
     batch = up_convert(built, TargetCodec(None, {}), SizeLimits(NO_LIMIT, NO_LIMIT))
     assert read_header(batch).codec == codec
-    found = [(each.offset, each.timestamp, each.key, each.value, each.headers) for each in read_records(batch)]
+    converted = [
+        (record.offset, record.timestamp, record.key, record.value, record.headers) for record in read_records(batch)
+    ]
     times = [timestamp if magic else -1 for timestamp, *_ in given]
-    assert found == [(index, times[index], key, value, []) for index, (_, key, value, _) in enumerate(given)]
+    assert converted == [(index, times[index], key, value, []) for index, (_, key, value, _) in enumerate(given)]

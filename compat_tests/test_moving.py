@@ -63,7 +63,7 @@ def ask_to_move(broker: Broker, topic: str, path: str) -> None:
 
 def is_there(directories: Directories, path: str) -> bool:
     """Whether the topic's only partition lives in a directory."""
-    return [each.is_future_key for each in directories.contents(path)] == [False]
+    return [partition.is_future_key for partition in directories.contents(path)] == [False]
 
 
 def read_all(broker: Broker, topic: str, count: int) -> list[int]:
@@ -73,7 +73,7 @@ def read_all(broker: Broker, topic: str, count: int) -> list[int]:
     numbers: list[int] = []
 
     def has_all() -> bool:
-        numbers.extend(int(each.key()) for each in consumer.consume(5000, timeout=0.1) if each.error() is None)
+        numbers.extend(int(message.key()) for message in consumer.consume(5000, timeout=0.1) if message.error() is None)
         return len(numbers) >= count
 
     until(has_all)
@@ -118,11 +118,15 @@ def test_acknowledged_records_survive_a_kill_during_a_move(moving: Broker, name:
     promised = set(load.acknowledged)
     moving.kill()
     moving.start()
-    found = read_all(moving, name, len(promised))
-    assert promised <= set(found)
-    assert found == list(range(len(found)))
+    numbers = read_all(moving, name, len(promised))
+    assert promised <= set(numbers)
+    assert numbers == list(range(len(numbers)))
     after = Transcript(moving.port)
     directories = Directories(after, name)
-    until(lambda: not any(each.is_future_key for path in directories.homes() for each in directories.contents(path)))
+    until(
+        lambda: (
+            not any(partition.is_future_key for path in directories.homes() for partition in directories.contents(path))
+        )
+    )
     after.close()
     load.finish()

@@ -116,8 +116,8 @@ def test_offsets_are_found_by_time(kafka: kafkacompat.testing.RunningBroker, top
     for topic in topics:
         for lookup in topic.lookups:
             wanted = ConfluentPartition(topic.name, lookup.partition, lookup.timestamp)
-            (found,) = consumer.offsets_for_times([wanted], PATIENCE_S)
-            assert found.offset == (OFFSET_END if lookup.offset is None else lookup.offset), lookup
+            (partition,) = consumer.offsets_for_times([wanted], PATIENCE_S)
+            assert partition.offset == (OFFSET_END if lookup.offset is None else lookup.offset), lookup
     consumer.close()
 
 

@@ -37,7 +37,7 @@ def run_old(program: str, clients: str, *arguments: object) -> list[str]:
     """The lines that a program prints with the clients of a release."""
     pom = JAVA / f"clients_{clients}" / "pom.xml"
     classes = compile_java(JAVA / f"{program}.java", pom=pom)
-    done = run_java(program, [str(each) for each in arguments], extra_class_path=[classes], pom=pom)
+    done = run_java(program, [str(argument) for argument in arguments], extra_class_path=[classes], pom=pom)
     return done.stdout.splitlines()
 
 
@@ -60,9 +60,9 @@ def fetch(broker: Broker, topic: str, version: int) -> tuple[int, bytes]:
     topics = [FetchTopic(topic=topic, partitions=[wanted])]
     with RawClient(broker.port) as client:
         request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=topics)
-        found = client.call(request, FetchResponse, version).responses[0].partitions[0]
-    assert isinstance(found.records, (bytes, memoryview))
-    return found.error_code, bytes(found.records)
+        partition = client.call(request, FetchResponse, version).responses[0].partitions[0]
+    assert isinstance(partition.records, (bytes, memoryview))
+    return partition.error_code, bytes(partition.records)
 
 
 def in_shares(lines: list[str], count: int) -> dict[str, list[str]]:
@@ -87,12 +87,12 @@ def test_records_of_old_producers_are_stored_in_their_codec(broker: Broker, clie
     assert offsets_written(broker, clients)[codec] == [str(number) for number in range(RECORDS)]
     _, stored = fetch(broker, f"written-by-{clients}-{codec}", 11)
     assert {read_header(batch).codec for batch in whole_batches(stored)} == {CODECS[codec]}
-    found = [record for batch in whole_batches(stored) for record in read_records(batch)]
-    assert [(each.key, each.value) for each in found] == [
+    records = [record for batch in whole_batches(stored) for record in read_records(batch)]
+    assert [(record.key, record.value) for record in records] == [
         (b"key %d" % number, b"value %d" % number) for number in range(RECORDS)
     ]
     # 0.10 is the first to send a time.
-    assert all((each.timestamp > 0) == (clients == "0_10_2") for each in found)
+    assert all((record.timestamp > 0) == (clients == "0_10_2") for record in records)
 
 
 @cache
@@ -125,8 +125,8 @@ def test_old_fetch_versions_are_refused_zstd_batches(broker: Broker, name: str) 
     create_topic(broker, name)
     produce(broker, name, batches.build([b"a"]), batches.build([b"b"], codec=batches.ZSTD))
     for version in (0, 1, 2, 3):
-        code, found = fetch(broker, name, version)
-        assert (code, len(found) > 0) == (0, True), "what is in front of it can be read"
+        code, records = fetch(broker, name, version)
+        assert (code, len(records) > 0) == (0, True), "the records before the batch can be read"
     create_topic(broker, name + "-only")
     produce(broker, name + "-only", batches.build([b"b"], codec=batches.ZSTD))
     for version in (0, 1, 2, 3):

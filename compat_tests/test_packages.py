@@ -127,7 +127,7 @@ def test_the_source_package_serves_on_other_pythons(packages: Packages, tmp_path
 
 def _other_python(version: str) -> str:
     """Return a Python of that version: one on the PATH that runs, or one that pyenv keeps."""
-    candidates = [Path(found)] if (found := shutil.which(f"python{version}")) else []
+    candidates = [Path(executable)] if (executable := shutil.which(f"python{version}")) else []
     candidates += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"), reverse=True)
     for candidate in candidates:
         if subprocess.run([candidate, "-c", "import venv"], capture_output=True, check=False).returncode == 0:

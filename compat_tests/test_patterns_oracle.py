@@ -156,15 +156,15 @@ def judge_pattern(text: str) -> str:
     try:
         pattern = Pattern(text)
     except PatternError as problem:
-        return "too large" if any(each in str(problem) for each in TOO_LARGE) else "refused"
-    return "".join("1" if pattern.matches(each) else "0" for each in TEXTS)
+        return "too large" if any(phrase in str(problem) for phrase in TOO_LARGE) else "refused"
+    return "".join("1" if pattern.matches(candidate) else "0" for candidate in TEXTS)
 
 
 def test_random_patterns() -> None:
     rng = random.Random(3)
     patterns = [make_pattern(rng) for _ in range(COUNT)]
     lines = "\n".join(
-        "\t".join(base64.b64encode(each.encode()).decode() for each in (text, *TEXTS)) for text in patterns
+        "\t".join(base64.b64encode(candidate.encode()).decode() for candidate in (text, *TEXTS)) for text in patterns
     )
     done = run_java("PatternOracle", stdin=lines + "\n", extra_class_path=[compile_java(PROGRAM)])
     kafkas = done.stdout.split()

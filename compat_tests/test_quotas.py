@@ -42,7 +42,7 @@ WINDOWS = 10
 """Windows of a second over which a client's rate is compared with its quota."""
 LONG_MS = 500
 PROPERTIES = {"quota.window.num": "2", "controller.quota.window.num": "2"}
-"""With two windows a rate follows its quota soonest: what a client sends in a burst counts for a second or two."""
+"""With two windows a rate follows its quota soonest: the bytes of a burst count for a second or two."""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_a_producer_stays_within_its_quota_of_kafka_configs(limited: Broker, nam
     producer.flush(1)
     appended_ms = [message.timestamp()[1] for message in read_all(limited, name, count)]
     elapsed_s = (appended_ms[-1] - appended_ms[0]) / 1000
-    # What the last requests used has the time in which the client is muted for them, at most one window here.
+    # The broker mutes the client for the bytes of its last requests, at most one window here, after the last append.
     assert count * record_bytes <= 1.05 * quota * (elapsed_s + 1.1)
     assert elapsed_s >= WINDOWS * 0.8
     assert throttled_s and max(throttled_s) < 3

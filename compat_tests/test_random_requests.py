@@ -45,7 +45,7 @@ MOST_AT_ONCE = 5
 GROWTH_LIMIT_BYTES = 250_000_000
 STOP_LIMIT_SECONDS = 10
 BAD_ADDRESS = "127.0.0.2"
-"""Whence bad requests come: the log is spared most complaints about a client that gives cause for many."""
+"""The source address of bad requests: the broker logs only some of the complaints about an address with many."""
 BROKER_TYPE = 4
 PROPERTIES = {
     # Requests that wait by design must not wait for long.
@@ -58,7 +58,7 @@ PROPERTIES = {
 }
 DEFECT = re.compile(r"Traceback|Unhandled|UNKNOWN_SERVER_ERROR|^\S+ \S+ (ERROR|CRITICAL) ", re.MULTILINE)
 GOOD_REASON = re.compile(r"acks=0")
-"""Why a connection may be closed upon a request that is well formed."""
+"""The reasons for which the broker may close the connection of a well-formed request."""
 
 SUCCESS = (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED)
 SEQUEL = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, OffsetCommitRequest, LeaveGroupRequest)
@@ -106,7 +106,11 @@ class Asker(threading.Thread):
 
     def _ask(self, questions: list[Question]) -> None:
         """Send some requests in one go and read their responses; reconnect if the connection is closed."""
-        unanswered = [each for each in questions if not (isinstance(each[0], ProduceRequest) and each[0].acks == 0)]
+        unanswered = [
+            question
+            for question in questions
+            if not (isinstance(question[0], ProduceRequest) and question[0].acks == 0)
+        ]
         try:
             for request, version in questions:
                 self._client.send(request, version)
@@ -147,14 +151,14 @@ class Asker(threading.Thread):
 
 
 def error_codes(answer: Struct) -> Iterator[int]:
-    """Every error code in an answer, however deep."""
+    """Yield every error code in a response, at any depth."""
     for name in type(answer).FIELDS:
         value = getattr(answer, name)
         if name == "error_code":
             yield value
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Struct):
-                yield from error_codes(each)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Struct):
+                yield from error_codes(item)
 
 
 def why_closed(log: str, port: int) -> str:
@@ -186,17 +190,17 @@ def test_random_requests_are_answered_or_refused(node: Broker) -> None:
 
     assert [line for line in log.splitlines() if DEFECT.search(line)] == []
     assert not (problems := [problem for asker in askers for problem in asker.problems]), "\n".join(problems)
-    assert [each for each in closed if not GOOD_REASON.search(each[0])] == []
+    assert [(reason, questions) for reason, questions in closed if not GOOD_REASON.search(reason)] == []
     assert grown < GROWTH_LIMIT_BYTES
     assert_serves_and_stops(node)
 
 
 def assert_serves_and_stops(node: Broker) -> None:
-    """Records go in once configs are as they were, come out even after a kill, and the end comes soon."""
+    """After a reset of the configs, records can be produced, read after a kill, and the broker stops soon."""
     with RawClient(node.port) as client:
         resources = [AlterConfigsResource(resource_type=BROKER_TYPE, resource_name=name) for name in ("", "1")]
         reset = client.call(AlterConfigsRequest(resources=resources), AlterConfigsResponse, 1)
-        assert [each.error_code for each in reset.responses] == [0, 0], reset
+        assert [response.error_code for response in reset.responses] == [0, 0], reset
         create_topic(client, "at-last")
         assert produce(client, "at-last", BATCH) == 0
     node.kill()

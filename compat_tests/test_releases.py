@@ -19,7 +19,7 @@ from compat_tests.releases import PATCHES
 from compat_tests.waiting import until
 from kafkacompat.wire.releases import CHANGES, RELEASES, find_release
 
-# One of each way in which a release tells; `python -m compat_tests.releases` asks them all.
+# One release for each way to report versions; `python -m compat_tests.releases` asks all releases.
 ASKED = ("0.9.0", "0.10.2", "0.11.0", "2.7", "2.8", "3.9", "4.3")
 
 
@@ -49,7 +49,7 @@ class EmulatingBroker(KafkacompatBroker):
         addresses = [f"{names[name]}://127.0.0.1:{port}" for name, port in self.ports.items()]
         self.properties = {
             "listeners": ",".join([f"PLAINTEXT://127.0.0.1:{self.port}", *addresses]),
-            "listener.security.protocol.map": ",".join(f"{each}:PLAINTEXT" for each in ("PLAINTEXT", *names.values())),
+            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in ("PLAINTEXT", *names.values())),
             **{f"kafkacompat.listener.name.{names[name].lower()}.emulate": name for name in LISTENERS},
         }
 
@@ -83,7 +83,7 @@ def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any)
 
     until(all_read, every_seconds=0)
     consumer.commit(asynchronous=False)
-    assert [each.offset for each in consumer.committed([TopicPartition(topic, 0)], 10)] == [10]
+    assert [partition.offset for partition in consumer.committed([TopicPartition(topic, 0)], 10)] == [10]
     consumer.close()
     return values
 
@@ -95,24 +95,24 @@ QUIET: dict[str, Any] = {"log_level": 0}
 @pytest.mark.parametrize("name", ["0.9.0", "everything"])
 def test_librdkafka_works_with_a_fallback_to_0_9(emulating: EmulatingBroker, name: str) -> None:
     """It never asks for ApiVersions, of a listener that has none and of one that serves everything."""
-    told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
+    settings: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
     port = emulating.ports.get(name, emulating.port)
-    assert round_trip(port, f"told-{name}", **told, **QUIET) == TEN
+    assert round_trip(port, f"fallback-{name}", **settings, **QUIET) == TEN
 
 
 def test_librdkafka_works_with_a_fallback_to_0_8_2_without_groups(emulating: EmulatingBroker) -> None:
-    told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
-    assert round_trip(emulating.ports["0.8.2"], "assigned", subscribe=False, **told, **QUIET) == TEN
+    settings: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
+    assert round_trip(emulating.ports["0.8.2"], "assigned", subscribe=False, **settings, **QUIET) == TEN
 
 
-@pytest.mark.parametrize(("name", "told_to_wait_ms", "waited_ms"), [("0.9.0", 2000, 2000), ("0.8.2", 120_000, 0)])
+@pytest.mark.parametrize(("name", "timeout_ms", "waited_ms"), [("0.9.0", 2000, 2000), ("0.8.2", 120_000, 0)])
 def test_librdkafka_falls_back_without_api_versions(
-    emulating: EmulatingBroker, name: str, told_to_wait_ms: int, waited_ms: int
+    emulating: EmulatingBroker, name: str, timeout_ms: int, waited_ms: int
 ) -> None:
     """0.8 hangs up, and librdkafka does without, however long it would wait; 0.9 does not answer, so it waits."""
     falls_back = {
         "broker.version.fallback": name,
-        "api.version.request.timeout.ms": told_to_wait_ms,
+        "api.version.request.timeout.ms": timeout_ms,
         "api.version.fallback.ms": 60_000,
         # Else it forgets the negotiated versions with each disconnection (librdkafka 2.16).
         "metadata.recovery.strategy": "none",
@@ -130,10 +130,11 @@ def test_librdkafka_negotiates_with_each_release(emulating: EmulatingBroker, nam
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("0.10.0", (0, 10, 0)), ("0.11.0", (0, 11)), ("1.0", (1, 0)), ("2.3", (2, 3)), ("2.8", (2, 8))]
+    ("name", "release"),
+    [("0.10.0", (0, 10, 0)), ("0.11.0", (0, 11)), ("1.0", (1, 0)), ("2.3", (2, 3)), ("2.8", (2, 8))],
 )
-def test_kafka_python_names_the_release(emulating: EmulatingBroker, name: str, found: tuple[int, ...]) -> None:
+def test_kafka_python_names_the_release(emulating: EmulatingBroker, name: str, release: tuple[int, ...]) -> None:
     producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{emulating.ports[name]}")
     assert producer.send(f"named-{name}", b"v").get(30).offset == 0
-    assert producer.config["api_version"] == found
+    assert producer.config["api_version"] == release
     producer.close()

@@ -36,20 +36,20 @@ def read_partition(broker: Broker, topic: str, count: int, partition: int = 0) -
     settings = {"group.id": "reader", "enable.partition.eof": True, "fetch.wait.max.ms": 20}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, **settings})
     assign_from_beginning(consumer, topic, [partition])
-    found: list[tuple[int, bytes]] = []
+    records: list[tuple[int, bytes]] = []
 
     def at_the_end() -> bool:
         message: Any = consumer.poll(0.2)
         if message is None:
             return False
         if message.error():
-            return len(found) >= count
-        found.append((message.offset(), message.value()))
+            return len(records) >= count
+        records.append((message.offset(), message.value()))
         return False
 
     until(at_the_end, every_seconds=0)
     consumer.close()
-    return found
+    return records
 
 
 def test_stop_is_clean(make_broker: MakeBroker, broker_kind: str) -> None:

@@ -106,7 +106,9 @@ def test_brokers_roll_to_this_release_and_back_under_load(tmp_path: Path) -> Non
             output, _ = clients.communicate(timeout=4 * SECONDS)
         assert clients.returncode == 0, f"{output}\n{(tmp_path / 'stderr').read_text()}"
         counts = json.loads(output)["counts"]
-        assert all(counts[what] > 0 for what in ("values acknowledged", "transactions committed", "offsets committed"))
+        assert all(
+            counts[label] > 0 for label in ("values acknowledged", "transactions committed", "offsets committed")
+        )
         assert read_all(cluster.bootstrap) == {partition: list(range(RECORDS)) for partition in range(PARTITIONS)}
 
 

@@ -194,10 +194,10 @@ def test_answers_in_dropped_versions_are_the_same(both_old: tuple[Broker, Broker
 
 def assert_same(script: Script, both: tuple[Broker, Broker]) -> None:
     for attempt in range(ATTEMPTS if script in LEFT_TO_CHANCE else 1):
-        found = find_unexpected(script, both, attempt)
-        if not found:
+        differences = find_unexpected(script, both, attempt)
+        if not differences:
             return
-    pytest.fail("\n".join(map(str, found)))
+    pytest.fail("\n".join(map(str, differences)))
 
 
 def find_unexpected(script: Script, both: tuple[Broker, Broker], attempt: int) -> list[Difference]:
@@ -234,8 +234,8 @@ def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -
 @pytest.mark.compare
 def test_answers_after_a_kill_are_the_same(both: tuple[Broker, Broker]) -> None:
     """The last test: the brokers are killed, and have other properties then."""
-    found = compare_answers("outlive_a_kill", *map(answers_after_a_kill, both))
-    assert not found, "\n".join(map(str, found))
+    differences = compare_answers("outlive_a_kill", *map(answers_after_a_kill, both))
+    assert not differences, "\n".join(map(str, differences))
 
 
 def answers_after_a_kill(broker: Broker) -> dict[str, Any]:

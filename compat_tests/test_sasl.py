@@ -208,7 +208,7 @@ def test_the_first_user_of_a_node_that_requires_scram(broker_kind: str, tmp_path
 
 
 def test_wrong_passwords_at_speed_leave_others_served(node: SaslNode) -> None:
-    """Each costs its client the delay, and none of them tells by its time whether a user exists."""
+    """Each attempt costs its client the delay, and its duration does not reveal whether a user exists."""
     times: dict[str, list[float]] = {"alice": [], "mallory": []}
     with RawClient(node.port) as other:
         log_in_plain(other)

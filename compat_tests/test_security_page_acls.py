@@ -29,7 +29,7 @@ def list_blocks(title: str, kind: str) -> list[str]:
     """Return the blocks of a kind in a section."""
     page = (ROOT / "docs" / "SECURITY.md").read_text()
     section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    return [text for found, text in BLOCK.findall(section) if found == kind]
+    return [text for block_kind, text in BLOCK.findall(section) if block_kind == kind]
 
 
 def read_properties(title: str) -> dict[str, str]:

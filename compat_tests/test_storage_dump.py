@@ -41,7 +41,7 @@ def write_log(folder: Path) -> Log:
         producer = PRODUCERS[index % 3]
         value = bytes((index * 31 + position * position) % 251 for position in range(200))
         timestamp = NOW_MS + index * 10 + (index % 7) * 100
-        records = [(timestamp + each, b"key-%d" % each, value, [("h", b"x")]) for each in range(RECORDS_A_BATCH)]
+        records = [(timestamp + number, b"key-%d" % number, value, [("h", b"x")]) for number in range(RECORDS_A_BATCH)]
         sequence = index // 3 * RECORDS_A_BATCH
         batch = build_batch(
             records, codec=Codec(index % 5), producer_id=producer, producer_epoch=2, base_sequence=sequence
@@ -134,7 +134,7 @@ def test_kafka_reads_the_producers_of_our_snapshots(folder: Path) -> None:
     newest = max(folder.glob("*.snapshot"))
     output, errors = dump_with_kafka(folder, [newest.name])
     assert list_complaints(errors) == []
-    found = re.findall(
+    producers = re.findall(
         r"^producerId: (\d+) producerEpoch: (\d+) .* lastSequence: (\d+) lastOffset: (\d+)", output, re.MULTILINE
     )
     last_sequence = BATCHES // 3 * RECORDS_A_BATCH - 1
@@ -142,7 +142,7 @@ def test_kafka_reads_the_producers_of_our_snapshots(folder: Path) -> None:
         (producer, 2, last_sequence, (BATCHES - 3 + index) * RECORDS_A_BATCH + RECORDS_A_BATCH - 1)
         for index, producer in enumerate(PRODUCERS)
     ]
-    assert sorted(tuple(map(int, each)) for each in found) == expected
+    assert sorted(tuple(map(int, fields)) for fields in producers) == expected
 
 
 def test_our_dump_shows_the_same_of_every_batch_and_record(folder: Path) -> None:
@@ -167,8 +167,8 @@ def test_transactions_are_read_as_they_were_written(tmp_path: Path) -> None:
     output, errors = kafkas_dump(indexes)
     assert list_complaints(errors) == [] and len(indexes) > 1
     numbers = r"^version: 0 producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)"
-    found = [tuple(map(int, each)) for each in re.findall(numbers, output, re.MULTILINE)]
-    assert found == [(11, begin, begin + 4, begin + 5) for begin in range(0, 100, 5)]
+    transactions = [tuple(map(int, fields)) for fields in re.findall(numbers, output, re.MULTILINE)]
+    assert transactions == [(11, begin, begin + 4, begin + 5) for begin in range(0, 100, 5)]
 
 
 def write_transactions(folder: Path) -> Log:
@@ -256,10 +256,12 @@ def test_our_dump_shows_group_records_as_kafkas_does(data_folder: Path) -> None:
     output, _ = kafkas_dump(files, "--offsets-decoder")
     ours = [row for path in files for row in our_rows(path, "--offsets-decoder")]
     assert our_fields(ours, "batch") == kafkas_batches(output)
-    kafkas = [(each.get("offset"), each.get("key"), each.get("payload")) for each in kafkas_records(output)]
-    found = [(each.get("offset"), each.get("key"), each.get("payload")) for each in our_fields(ours, "record")]
-    assert found == kafkas
-    assert len(found) > 600
+    kafkas = [(record.get("offset"), record.get("key"), record.get("payload")) for record in kafkas_records(output)]
+    our_records = [
+        (record.get("offset"), record.get("key"), record.get("payload")) for record in our_fields(ours, "record")
+    ]
+    assert our_records == kafkas
+    assert len(our_records) > 600
 
 
 def test_verify_finds_nothing_either(data_folder: Path, folder: Path) -> None:

@@ -56,21 +56,21 @@ def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
     directory = open_left_directory(path)
-    (stored,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
+    (stored,) = [partition for partition in directory.list_partitions() if partition.topic == TOPIC]
     assert stored.topic_id != ZERO_UUID
     return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)
 
 
 def read_keys(log: Log) -> list[int]:
-    found, offset = [], 0
+    keys, offset = [], 0
     while offset < log.log_end_offset:
         region = log.read(offset, 1 << 20)
         assert region is not None
         for batch in split_batches(region.pread(0, region.size_bytes)):
-            found += [int(record.key or b"") for record in read_records(batch)]
+            keys += [int(record.key or b"") for record in read_records(batch)]
             offset = read_header(batch).last_offset + 1
         region.release()
-    return found
+    return keys
 
 
 def copy_folder(data_folder: Path, tmp_path: Path) -> Path:
@@ -84,8 +84,8 @@ def test_every_message_is_there(data_folder: Path, tmp_path: Path) -> None:
     assert log.state.truncated_bytes == 0
     ((_, producer),) = log.producer_state.producers.items()
     assert producer.batches[-1].last_offset == MESSAGES - 1
-    found = log.reader.offset_for_timestamp(RECENT_MS + 10_000)
-    assert found is not None and found.timestamp >= RECENT_MS + 10_000
+    record = log.reader.offset_for_timestamp(RECENT_MS + 10_000)
+    assert record is not None and record.timestamp >= RECENT_MS + 10_000
     directory.close([log])
     again, log = open_directory(tmp_path / "data")
     assert again.clean_shutdown
@@ -106,14 +106,14 @@ def test_indexes_rebuilt_by_us_are_kafkas_byte_for_byte(data_folder: Path, tmp_p
 
 
 def test_verify_finds_nothing_wrong_with_kafkas_own_directory(data_folder: Path) -> None:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     files = OsFiles(read_only=True)
     place = find_check_target(files, str(data_folder))
     refused: list[UnreadablePath] = []
-    checked = check_target(files, place, found.append, lambda _: None, refused.append)
+    checked = check_target(files, place, findings.append, lambda _: None, refused.append)
     assert not refused
-    assert [finding for finding in found if not finding.note] == []
-    assert sum(len(each.segments) for each in checked) > 4
+    assert [finding for finding in findings if not finding.note] == []
+    assert sum(len(checked_log.segments) for checked_log in checked) > 4
 
 
 def test_our_dump_shows_kafkas_files_as_kafkas_does(data_folder: Path) -> None:
@@ -124,5 +124,5 @@ def test_our_dump_shows_kafkas_files_as_kafkas_does(data_folder: Path) -> None:
         ours = our_rows(path, "--deep-iteration")
         assert our_fields(ours, "batch") == kafkas_batches(output) != []
         names = ("offset", "timestamp", "keySize", "valueSize", "sequence", "headerKeys")
-        found = [[each[name] for name in names] for each in our_fields(ours, "record")]
-        assert found == [[each[name] for name in names] for each in kafkas_records(output)] != []
+        our_records = [[record[name] for name in names] for record in our_fields(ours, "record")]
+        assert our_records == [[record[name] for name in names] for record in kafkas_records(output)] != []

@@ -64,9 +64,9 @@ def count_records(left: Predecessor, more: int = 0) -> dict[tuple[str, int], int
 
 
 def folder_ids(data: Path) -> dict[str, str]:
-    """The topics' ids as partition.metadata tells them."""
-    found = ((path.parent.name.rpartition("-")[0], path.read_text()) for path in data.glob("*-0/partition.metadata"))
-    return {topic: text.split("topic_id: ")[1].strip() for topic, text in found if topic != "__cluster_metadata"}
+    """Return the topics' ids from their partition.metadata."""
+    texts = ((path.parent.name.rpartition("-")[0], path.read_text()) for path in data.glob("*-0/partition.metadata"))
+    return {topic: text.split("topic_id: ")[1].strip() for topic, text in texts if topic != "__cluster_metadata"}
 
 
 def topic_ids(bootstrap: str, names: list[str]) -> dict[str, str]:
@@ -119,7 +119,7 @@ def test_settings_of_users_are_taken_over_from_a_snapshot(left: Predecessor, tmp
     assert max(int(path.name.partition("-")[0]) for path in snapshots) > 0
     with broker, RawClient(broker.port) as client:
         quotas = client.call(DescribeClientQuotasRequest(), DescribeClientQuotasResponse, 1).entries or []
-        assert [(each.entity[0].entity_name, each.values[0].value) for each in quotas] == [(USER, QUOTA)]
+        assert [(quota.entity[0].entity_name, quota.values[0].value) for quota in quotas] == [(USER, QUOTA)]
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
         (described,) = admin.describe_user_scram_credentials([USER]).values()
         (info,) = described.result(30).scram_credential_infos
@@ -127,7 +127,7 @@ def test_settings_of_users_are_taken_over_from_a_snapshot(left: Predecessor, tmp
 
 
 def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:
-    """Let ours append, then the same Kafka go on; returns the directory that it leaves."""
+    """Let our broker append, then the same Kafka continue; return Kafka's directory."""
     broker = make_successor(left, "stopped", tmp_path / "node")
     with broker:
         send_records(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
@@ -137,8 +137,8 @@ def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:
     shutil.rmtree(kafka.data_folder)
     shutil.copytree(broker.data_folder, kafka.data_folder)
     with kafka:
-        found = read_records(kafka.bootstrap, count_records(left, more=10))
-        assert found == {
+        stored = read_records(kafka.bootstrap, count_records(left, more=10))
+        assert stored == {
             (topic, index): records + (NEW[index::3] if topic == SEVERAL else [])
             for (topic, index), records in left.records.items()
         }

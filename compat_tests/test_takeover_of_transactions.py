@@ -68,8 +68,8 @@ def test_open_transactions_of_an_older_kafka_continue(release: type[OldKafkaBrok
             until(lambda: not describe_transaction(script, "committed here").error_code)
             ongoing = describe_transaction(script, "committed here")
             assert ongoing.transaction_state == "Ongoing"
-            who = (ongoing.producer_id, ongoing.producer_epoch)
-            assert script.client.call(make_end_request("committed here", who), EndTxnResponse, 1).error_code == 0
+            producer = (ongoing.producer_id, ongoing.producer_epoch)
+            assert script.client.call(make_end_request("committed here", producer), EndTxnResponse, 1).error_code == 0
             assert await_end(script, "committed here") == "CompleteCommit"
             again = start_producer(ours.bootstrap, "taken up again")
             begin_transaction(again, "after")

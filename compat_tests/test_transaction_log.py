@@ -18,7 +18,7 @@ from compat_tests.raw_client import RawClient
 from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
     STATES,
-    Who,
+    ProducerIdAndEpoch,
     a_producer,
     await_end,
     make_add_request,
@@ -45,8 +45,8 @@ TOPIC = "t"
 OWN = "own epochs"
 
 
-def transactions_in_every_state(broker: Broker) -> dict[str, Who]:
-    """Transactional ids named like the state they are in, and one of a client whose transactions have epochs of their own."""
+def transactions_in_every_state(broker: Broker) -> dict[str, ProducerIdAndEpoch]:
+    """Return producers by transactional id: one is named after each state, and OWN's transactions have their own epochs."""
     with closing(Transcript(broker.port)) as script:
         wait_for_coordinator(script, "any")
         script.create_topic(TOPIC, 2)
@@ -65,7 +65,7 @@ def transactions_in_every_state(broker: Broker) -> dict[str, Who]:
 def describe_transactions(broker: Broker) -> dict[str, TransactionState]:
     with closing(Transcript(broker.port)) as script:
         answer = script.client.call(make_describe_request(*STATES, OWN), DescribeTransactionsResponse, 0)
-    return {each.transactional_id: each for each in answer.transaction_states}
+    return {state.transactional_id: state for state in answer.transaction_states}
 
 
 def record_count(broker: Broker) -> int:
@@ -73,8 +73,8 @@ def record_count(broker: Broker) -> int:
     asked = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=TRANSACTION_TOPIC, partitions=parts)])
     with RawClient(broker.port) as client:
         (topic,) = client.call(asked, ListOffsetsResponse, 5).topics
-    assert not any(each.error_code for each in topic.partitions)
-    return sum(each.offset for each in topic.partitions)
+    assert not any(partition.error_code for partition in topic.partitions)
+    return sum(partition.offset for partition in topic.partitions)
 
 
 def show_transactions(broker: Broker) -> dict[str, list[dict[str, Any]]]:
@@ -92,9 +92,9 @@ def _parse_objects(text: str) -> Iterator[dict[str, Any]]:
     """Objects in JSON that follow each other without a line's end."""
     decoder = json.JSONDecoder()
     while text.startswith("{"):
-        found, end = decoder.raw_decode(text)
+        parsed, end = decoder.raw_decode(text)
         text = text[end:]
-        yield found
+        yield parsed
 
 
 def _make_comparable(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_kafkas_formatter_shows_the_same_of_both(tmp_path: Path) -> None:
             transactions_in_every_state(broker)
             values.append(show_transactions(broker))
     kafkas, ours = values
-    assert [each["transactionStatus"] for each in ours["CompleteCommit"]] == [0, 1, 2, 4]
+    assert [value["transactionStatus"] for value in ours["CompleteCommit"]] == [0, 1, 2, 4]
     assert ours == kafkas
 
 
@@ -123,7 +123,7 @@ def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
     with KafkacompatBroker(tmp_path / "ours") as broker:
         producers = transactions_in_every_state(broker)
     files = sorted(broker.data_folder.glob("__transaction_state-*/*.log"))
-    output, errors = kafkas_dump([each for each in files if each.stat().st_size], "--transaction-log-decoder")
+    output, errors = kafkas_dump([path for path in files if path.stat().st_size], "--transaction-log-decoder")
     assert list_complaints(errors) == []
     keys = {json.loads(record["key"])["data"]["transactionalId"] for record in kafkas_records(output)}
     assert keys == {*producers, "any-ready"}
@@ -140,7 +140,7 @@ def test_transactions_of_kafka_are_taken_over_in_every_state(tmp_path: Path) -> 
     ours.folder.mkdir()
     kafka.data_folder.rename(ours.data_folder)
     with ours:
-        until(lambda: not any(each.error_code for each in describe_transactions(ours).values()))
+        until(lambda: not any(state.error_code for state in describe_transactions(ours).values()))
         assert describe_transactions(ours) == before
         with closing(Transcript(ours.port)) as script:
             ended = script.client.call(make_end_request("Ongoing", producers["Ongoing"]), EndTxnResponse, 4)
@@ -160,7 +160,7 @@ def test_open_and_ended_transactions_survive_a_kill(tmp_path: Path) -> None:
         before = describe_transactions(broker)
         broker.kill()
         broker.start()
-        until(lambda: not any(each.error_code for each in describe_transactions(broker).values()))
+        until(lambda: not any(state.error_code for state in describe_transactions(broker).values()))
         assert describe_transactions(broker) == before
         with closing(Transcript(broker.port)) as script:
             for committed, name in ((True, "CompleteCommit"), (False, "CompleteAbort")):

@@ -47,14 +47,14 @@ class Copier:
 
     def step(self, kill_when: str) -> None:
         """Copy the next records, and kill the broker at some moment."""
-        messages = until(lambda: [each for each in self.consumer.consume(10, 0.5) if each.error() is None])
-        behind = {each.partition(): each.offset() + 1 for each in messages}
-        offsets = [TopicPartition(messages[0].topic(), partition, offset) for partition, offset in behind.items()]
+        messages = until(lambda: [message for message in self.consumer.consume(10, 0.5) if message.error() is None])
+        next_offsets = {message.partition(): message.offset() + 1 for message in messages}
+        offsets = [TopicPartition(messages[0].topic(), partition, offset) for partition, offset in next_offsets.items()]
         group = self.consumer.consumer_group_metadata()
         self.kill(kill_when == "consumed")
         self.producer.begin_transaction()
-        for each in messages:
-            self.producer.produce(self.target, each.value(), partition=each.partition())
+        for message in messages:
+            self.producer.produce(self.target, message.value(), partition=message.partition())
         self.producer.flush(60)
         self.kill(kill_when == "produced")
         try:
@@ -79,8 +79,8 @@ class Copier:
                 return
 
     def go_back(self) -> None:
-        for each in self.consumer.committed(self.consumer.assignment(), 60):
-            self.consumer.seek(TopicPartition(each.topic, each.partition, max(each.offset, 0)))
+        for partition in self.consumer.committed(self.consumer.assignment(), 60):
+            self.consumer.seek(TopicPartition(partition.topic, partition.partition, max(partition.offset, 0)))
 
     def kill(self, is_now: bool) -> None:
         if is_now:
@@ -89,8 +89,8 @@ class Copier:
 
     def is_done(self) -> bool:
         partitions = [TopicPartition(self.target.removesuffix("-copy"), number) for number in range(PARTITIONS)]
-        found = self.consumer.committed(partitions, 60)
-        return sum(int(max(each.offset, 0)) for each in found) >= COUNT
+        committed = self.consumer.committed(partitions, 60)
+        return sum(int(max(partition.offset, 0)) for partition in committed) >= COUNT
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -90,7 +90,7 @@ def test_read_committed_does_not_read_an_open_transaction(broker: Broker, name: 
     produce(broker, name, ["behind"])
     assert read_committed(broker, name) == ["before"]
     producer.commit_transaction(30)
-    assert until(lambda: len(found := read_committed(broker, name)) == 3 and found) == ["before", "open", "behind"]
+    assert until(lambda: len(values := read_committed(broker, name)) == 3 and values) == ["before", "open", "behind"]
 
 
 def test_offsets_are_committed_with_the_records_that_came_of_them(broker: Broker, name: str) -> None:
@@ -165,7 +165,7 @@ def test_a_transaction_outlives_a_kill_of_the_broker(make_broker: MakeBroker, na
         else:
             producer.commit_transaction(60)
     wanted = sorted(f"0-{word}" for word in ("before", "after-0", "after-1"))
-    assert until(lambda: len(found := read_committed(broker, name, 2)) == 3 and sorted(found)) == wanted
+    assert until(lambda: len(values := read_committed(broker, name, 2)) == 3 and sorted(values)) == wanted
 
 
 # Java
@@ -208,7 +208,7 @@ def test_javas_copier_copies_each_message_once(broker: Broker, name: str, option
             *("--transactional-id", name, "--enable-random-aborts", *options),
         ],
     )
-    assert until(lambda: len(found := read_committed(broker, target)) == 1000 and found) == values
+    assert until(lambda: len(copied := read_committed(broker, target)) == 1000 and copied) == values
 
 
 @pytest.mark.tools

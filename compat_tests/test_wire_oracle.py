@@ -55,8 +55,10 @@ def each_release(request: pytest.FixtureRequest, oracle: Oracle) -> Iterator[Ora
 
 def test_messages_have_the_bytes_of_kafka(each_release: Oracle) -> None:
     rng = seeded_random()
-    found = [words for case in list_cases(each_release) for words in find_differences(each_release, case, MODES, rng)]
-    assert not found, "\n".join(found[:5])
+    differences = [
+        words for case in list_cases(each_release) for words in find_differences(each_release, case, MODES, rng)
+    ]
+    assert not differences, "\n".join(differences[:5])
 
 
 def test_every_version_of_every_message_is_judged(oracle: Oracle) -> None:

@@ -28,8 +28,8 @@ def measure(broker: Broker, options: Options) -> Samples:
     plain = type(broker)(broker.folder.with_name(f"{broker.folder.name}-plain"), _without_authorizer(broker.properties))
     samples: Samples = {}
     with broker, plain:
-        for each in (plain, broker):
-            run_load(each, options.count(WARM_UP_REQUESTS))
+        for warmed_broker in (plain, broker):
+            run_load(warmed_broker, options.count(WARM_UP_REQUESTS))
         made = 0
         for count in STAGES:
             made = _create_rules(broker, made, options.count(count) if count else 0)

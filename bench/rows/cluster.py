@@ -53,7 +53,7 @@ GOALS = throughput_goals(1.0, 0.5)
 def measure_producers(
     producers: int, replicas: int, properties: Mapping[str, str], cluster: Cluster, options: Options
 ) -> Samples:
-    """Let each producer send its share; timed from the first one's beginning as its own figures tell it."""
+    """Let each producer send its share; the duration is the longest that a producer reports."""
     share = options.count(RECORDS) // producers
     with a_topic(cluster, PARTITIONS, replicas) as topic:
         command = producer_command(cluster, topic, share, properties=properties)
@@ -65,7 +65,7 @@ def measure_producers(
 
 
 def await_records(cluster: Cluster, topic: str, records: int) -> None:
-    """Wait until all records are below the high watermarks: with acks=1 the followers may be behind."""
+    """Wait until all records are below the high watermarks: with acks=1 the followers may lag."""
     until(lambda: record_count(cluster, topic, PARTITIONS) == records)
 
 
@@ -263,8 +263,8 @@ ROWS = [
         "The article gives neither the number of replicas of its partition nor its acks.",
         measure_latency,
         [
-            Goal(f"{what} {share} us", 1.0, at_least=False)
-            for what in ("produce", "end-to-end")
+            Goal(f"{kind} {share} us", 1.0, at_least=False)
+            for kind in ("produce", "end-to-end")
             for share in ("p50", "p99")
         ],
         article={"end-to-end p50 us": 2000, "end-to-end p99 us": 3000, "end-to-end p99.9 us": 14_000},

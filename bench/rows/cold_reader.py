@@ -79,13 +79,13 @@ def measure(broker: Broker, options: Options) -> Samples:
 def _compare_latencies(idle: Latencies, beside: list[Latencies]) -> Samples:
     figures: Samples = {}
     for name in ("acknowledged", "fetched"):
-        what = {"acknowledged": "produce", "fetched": "tail fetch"}[name]
+        label = {"acknowledged": "produce", "fetched": "tail fetch"}[name]
         quiet = find_percentile(getattr(idle, name), 0.99)
         busy = find_percentile(sorted(value for run_ in beside for value in getattr(run_, name)), 0.99)
         figures |= {
-            f"{what} p99 us, idle": quiet,
-            f"{what} p99 us, beside": busy,
-            f"{what} p99, beside/idle": busy / quiet,
+            f"{label} p99 us, idle": quiet,
+            f"{label} p99 us, beside": busy,
+            f"{label} p99, beside/idle": busy / quiet,
         }
     return figures
 

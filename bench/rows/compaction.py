@@ -65,12 +65,12 @@ def fill_log(broker: Broker, topic: str, record_bytes: int, codec: Codec, count:
 
 def generate_batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
     """Yield the batches of such a log; codecs compress its values to half their size."""
-    rng, now_ms, each = Random(7), int(time.time() * 1000), max(1, BATCH_BYTES // record_bytes)
+    rng, now_ms, batch_records = Random(7), int(time.time() * 1000), max(1, BATCH_BYTES // record_bytes)
     values = [bytes(rng.choices(LETTERS, k=record_bytes - 20)) for _ in range(1000)]
-    for first in range(0, count, each):
+    for first in range(0, count, batch_records):
         records: list[NewRecord] = [
             (now_ms, b"key-%08d" % (number % (count // 2)), values[number * 7 % 1000], [])
-            for number in range(first, min(first + each, count))
+            for number in range(first, min(first + batch_records, count))
         ]
         yield build_batch(records, codec=codec)
 
@@ -101,7 +101,7 @@ def run_paced_load(broker: Broker, seconds: float) -> Latencies:
 
 def _compare_latencies(idle: Latencies, beside: list[Latencies]) -> Samples:
     quiet = find_percentile(idle.acknowledged, 0.99)
-    busy = find_percentile(sorted(value for each in beside for value in each.acknowledged), 0.99)
+    busy = find_percentile(sorted(value for latencies in beside for value in latencies.acknowledged), 0.99)
     return {"produce p99 us, idle": quiet, "produce p99 us, beside": busy, "produce p99, beside/idle": busy / quiet}
 
 

@@ -37,7 +37,7 @@ def measure(partitions: int, batch_bytes: int, broker: Broker, options: Options)
         # Each producer sent one request before the measurement.
         assert record_count(broker, topic, partitions) == (batches + PRODUCERS) * load.records
     together, apart = (
-        bare_batches(broker.folder, load.batch, partitions, each, seconds / 2) for each in (PRODUCERS, 1)
+        bare_batches(broker.folder, load.batch, partitions, batch_count, seconds / 2) for batch_count in (PRODUCERS, 1)
     )
     rate = batches / usage.seconds
     return {

@@ -69,7 +69,7 @@ class Member:
 
     def send_sync(self) -> None:
         """Send SyncGroup; the leader's request holds all assignments."""
-        given = [SyncGroupRequestAssignment(member_id=each.member_id, assignment=ASSIGNMENT) for each in self._led]
+        given = [SyncGroupRequestAssignment(member_id=member.member_id, assignment=ASSIGNMENT) for member in self._led]
         self._client.send(
             make_sync_request(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION
         )

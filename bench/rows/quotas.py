@@ -32,7 +32,7 @@ LOAD_CLIENT = "raw-client"
 NO_BOUND = 1e15
 QUOTA = 1_000_000.0
 THROTTLED_SECONDS = 22.5
-"""Two spans of Kafka's eleven windows: the first bytes of a client come in a burst, which its rate makes up for by then."""
+"""Two spans of Kafka's eleven windows. A client starts with a burst; after this time its rate has made up for it."""
 RATE = 500.0
 
 

@@ -55,8 +55,8 @@ def measure_throttle(cluster: Cluster, options: Options) -> Samples:
     moves = [PartitionMove(PartitionName(topic, index), (1, 2), (1, 3)) for index in range(PARTITIONS)]
     with produce_meanwhile(replace(pace, requests=int(RATE * LONGEST_SECONDS))) as meanwhile:
         seconds = move(mover, moves)
-    for each in (topic, paced):
-        delete_topic(cluster, each)
+    for topic_name in (topic, paced):
+        delete_topic(cluster, topic_name)
     return {
         "MB moved": size_bytes / 1e6,
         "seconds": seconds,

@@ -23,7 +23,7 @@ USER = "carol"
 
 @lru_cache
 def salt_password(salt: bytes, iterations: int) -> bytes:
-    """Salt the password once: the 4096 rounds are the client's work, and not what is measured."""
+    """Salt the password once: the 4096 rounds are the client's work, which is not measured."""
     return hashlib.pbkdf2_hmac("sha256", PASSWORDS[USER].encode(), salt, iterations)
 
 
@@ -45,10 +45,10 @@ def measure(broker: Broker, options: Options) -> Samples:
 
 
 def measure_logins(broker: Broker, port: int, options: Options) -> Samples:
-    each = options.count(LOGINS // CLIENTS)
+    logins_per_client = options.count(LOGINS // CLIENTS)
     with Usage(broker) as usage, ThreadPoolExecutor(CLIENTS) as clients:
-        list(clients.map(partial(log_in, port), [each] * CLIENTS))
-    count = each * CLIENTS
+        list(clients.map(partial(log_in, port), [logins_per_client] * CLIENTS))
+    count = logins_per_client * CLIENTS
     return {"logins/s": count / usage.seconds, "broker CPU ms per login": usage.cpu_seconds / count * 1000}
 
 

@@ -115,8 +115,8 @@ def measure_stored(broker: Broker, options: Options) -> Samples:
     with broker, type(broker)(broker.folder / "empty", broker.properties) as empty:
         topic = create_topic(broker, AT_ONCE, segment_bytes=str(SEGMENT_BYTES))
         records = produce(broker.port, topic, load, partitions=AT_ONCE, requests=requests)
-        for each in (empty, broker):
-            _measure_rates(each, options)  # warm
+        for warmed_broker in (empty, broker):
+            _measure_rates(warmed_broker, options)  # warm
         os.sync()
         turns = [(_measure_rates(empty, options), _measure_rates(broker, options)) for _ in range(TURNS)]
     seconds = broker.start()

@@ -60,10 +60,15 @@ def measure_fetch(secured: TlsBroker, options: Options) -> Samples:
 
 def measure_handshakes(secured: TlsBroker, options: Options) -> Samples:
     """Connect, shake hands in full, and close, by three clients at once."""
-    each = options.count(HANDSHAKES // CLIENTS)
+    handshakes_per_client = options.count(HANDSHAKES // CLIENTS)
     with Usage(secured.broker) as usage:
-        run_in_threads([partial(shake_hands, secured.ports["SSL"], secured.context(), each) for _ in range(CLIENTS)])
-    count = each * CLIENTS
+        run_in_threads(
+            [
+                partial(shake_hands, secured.ports["SSL"], secured.context(), handshakes_per_client)
+                for _ in range(CLIENTS)
+            ]
+        )
+    count = handshakes_per_client * CLIENTS
     return {
         "handshakes/s": count / usage.seconds,
         "broker CPU ms per handshake": usage.cpu_seconds / count * 1000,

@@ -17,7 +17,12 @@ from bench.usage import Usage
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient, fetch_request, produce_request
-from compat_tests.same_answers.transactions import Who, a_producer, make_end_request, wait_for_coordinator
+from compat_tests.same_answers.transactions import (
+    ProducerIdAndEpoch,
+    a_producer,
+    make_end_request,
+    wait_for_coordinator,
+)
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.end_txn import EndTxnResponse
@@ -56,7 +61,7 @@ class TransactionalProducer:
     def __init__(self, port: int, topic: str, partitions: int, batch: bytes) -> None:
         with closing(Transcript(port)) as script:
             wait_for_coordinator(script, topic)
-            self._who: Who = a_producer(script, topic)
+            self._producer: ProducerIdAndEpoch = a_producer(script, topic)
         self._client = RawClient(port)
         self._topic = topic
         self._partitions = range(partitions)
@@ -68,15 +73,19 @@ class TransactionalProducer:
 
     def run(self, *, committed: bool = True) -> None:
         """Begin a transaction, write its batch and commit it."""
-        request = produce_request(self._topic, dict.fromkeys(self._partitions, stamp_batch(self._batch, self._who)))
+        request = produce_request(
+            self._topic, dict.fromkeys(self._partitions, stamp_batch(self._batch, self._producer))
+        )
         request.transactional_id = self._topic
         payload = self._client.encode(request, PRODUCE_VERSION)
         # If the previous transaction has not ended everywhere, a client sends the request again.
         while self._send_and_check(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
             pass
-        answer = self._client.call(make_end_request(self._topic, self._who, committed), EndTxnResponse, END_VERSION)
+        answer = self._client.call(
+            make_end_request(self._topic, self._producer, committed), EndTxnResponse, END_VERSION
+        )
         assert not answer.error_code, f"EndTxn was answered with the error {answer.error_code}"
-        self._who = answer.producer_id, answer.producer_epoch
+        self._producer = answer.producer_id, answer.producer_epoch
 
     def _send_and_check(self, payload: bytes) -> set[int]:
         """Send a Produce request; return the errors of its partitions, which may only be CONCURRENT_TRANSACTIONS."""
@@ -87,10 +96,10 @@ class TransactionalProducer:
         return errors
 
 
-def stamp_batch(batch: bytes, who: Who) -> bytes:
+def stamp_batch(batch: bytes, producer: ProducerIdAndEpoch) -> bytes:
     """Return a batch as a producer's first one in an epoch."""
     changed = bytearray(batch)
-    PRODUCER.pack_into(changed, PRODUCER_POSITION, *who, 0)
+    PRODUCER.pack_into(changed, PRODUCER_POSITION, *producer, 0)
     return batches.with_crc(changed)
 
 

@@ -54,10 +54,10 @@ def list_cases(oracle: Oracle) -> list[Case]:
 
 
 def _all_cases(oracle: Oracle) -> Iterator[Case]:
-    for each in oracle.ask("apis")["apis"]:
-        for version in range(each["first"], each["last"] + 1):
-            for cls, kind in zip(find_api(each["key"]), ("Request", "Response"), strict=True):
-                yield Case(cls, version, each["name"] + kind)
+    for api in oracle.ask("apis")["apis"]:
+        for version in range(api["first"], api["last"] + 1):
+            for cls, kind in zip(find_api(api["key"]), ("Request", "Response"), strict=True):
+                yield Case(cls, version, api["name"] + kind)
     for other in OTHERS:
         span = oracle.ask("versions", name=other.__name__)
         for version in range(span["first"], span["last"] + 1):
@@ -70,8 +70,8 @@ def find_differences(oracle: Oracle, case: Case, modes: Sequence[Mode], rng: ran
     names = RENAMED.get(case.name) if oracle.release is KAFKA_3 else None
     questions = [sample.question(case.version, names) for sample in samples]
     answers = oracle.ask("messages", name=case.name, version=case.version, messages=questions)["messages"]
-    found = [sample.differences(case, answer) for sample, answer in zip(samples, answers, strict=True)]
-    return [f"{case} by Kafka {oracle.release.name}: {words}" for each in found for words in each]
+    differences = [sample.differences(case, answer) for sample, answer in zip(samples, answers, strict=True)]
+    return [f"{case} by Kafka {oracle.release.name}: {sentence}" for sentences in differences for sentence in sentences]
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,15 @@ def linked_files(page: str, text: str) -> Iterator[str]:
 
 def find_copies(pages: Mapping[str, str]) -> set[str]:
     """Return the files beside docs/ to which pages (path -> text) link, and those to which the linked pages link."""
-    found: set[str] = set()
+    copies: set[str] = set()
     waiting = [target for page, text in pages.items() for target in linked_files(page, text)]
     while waiting:
         target = waiting.pop()
-        if target not in found:
-            found.add(target)
+        if target not in copies:
+            copies.add(target)
             if target.endswith(".md"):
                 waiting.extend(linked_files(target, (ROOT / target).read_text()))
-    return found
+    return copies
 
 
 def adapt_links(page: str, text: str) -> str:

@@ -138,4 +138,4 @@ def serves_transactions(broker: Broker) -> bool:
     """Return whether the broker lists the APIs that a transaction of records and offsets needs."""
     with RawClient(broker.port) as client:
         answer = client.call(ApiVersionsRequest(), ApiVersionsResponse, 0)
-    return {each.api_key for each in answer.api_keys} >= TRANSACTIONAL
+    return {api.api_key for api in answer.api_keys} >= TRANSACTIONAL

@@ -71,16 +71,16 @@ def count_committed(broker: Broker, group: str, topic: str, partitions: int) -> 
 
 def by_partition(records: Sequence[Read]) -> dict[int, list[Read]]:
     """The records of each partition that has any, in the order of their offsets."""
-    found: dict[int, list[Read]] = defaultdict(list)
+    partitions: dict[int, list[Read]] = defaultdict(list)
     for record in records:
-        found[record.partition].append(record)
-    return dict(found)
+        partitions[record.partition].append(record)
+    return dict(partitions)
 
 
 def by_key(records: list[Read]) -> dict[str, list[str]]:
     """The values of each key in the order in which they were written."""
-    found: dict[str, list[str]] = defaultdict(list)
+    values: dict[str, list[str]] = defaultdict(list)
     for record in records:
         key, value = record.texts
-        found[key].append(value)
-    return dict(found)
+        values[key].append(value)
+    return dict(values)

@@ -42,8 +42,8 @@ def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
     """Wait until a file has *count* lines and return them."""
 
     def has_come() -> list[str]:
-        found = path.read_text().splitlines() if path.exists() else []
-        return found if len(found) >= count else []
+        lines = path.read_text().splitlines() if path.exists() else []
+        return lines if len(lines) >= count else []
 
     return worker.programme.until(has_come, REBALANCE_SECONDS)
 
@@ -99,7 +99,7 @@ def test_the_rest_api_administers_connectors(broker: Broker, name: str, new_work
     assert worker.is_refused("GET", "/connectors/nobody", HTTPStatus.NOT_FOUND)
     incomplete = {"name": "x", "connector.class": f"{FILE}SourceConnector", "tasks.max": "1"}
     validated = worker.ask("PUT", "/connector-plugins/FileStreamSourceConnector/config/validate", incomplete)
-    wrong = [each["value"]["name"] for each in validated["configs"] if each["value"]["errors"]]
+    wrong = [config["value"]["name"] for config in validated["configs"] if config["value"]["errors"]]
     assert (validated["error_count"], wrong) == (1, ["topic"])
 
     lines = append_lines(source, 0, 100)

@@ -53,8 +53,8 @@ def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[StartRegistry]:
         return programme, url
 
     yield begin
-    for one in started:
-        one.kill()
+    for programme in started:
+        programme.kill()
 
 
 def ask_registry(url: str, body: object = None) -> Any:
@@ -79,13 +79,13 @@ def test_avro_there_and_back(broker: Broker, name: str, start: StartRegistry) ->
     command = [str(python_of(sys.executable, [CLIENT])), str(FOLDER / "python" / "avro_round_trip.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     old = [{"number": number, "word": "none"} for number in range(COUNT)]
     new = [{"number": number, "word": f"word {number}"} for number in range(COUNT, 2 * COUNT)]
-    assert told["events"] == old + new
+    assert output["events"] == old + new
     versions = [ask_registry(f"{url}/subjects/{name}-value/versions/{number}") for number in (1, 2)]
     headers = [f"00{version['id']:08x}" for version in versions]
-    assert told["headers"] == [headers[0]] * COUNT + [headers[1]] * COUNT
+    assert output["headers"] == [headers[0]] * COUNT + [headers[1]] * COUNT
 
     # Killed and started again, it knows them from its topic.
     registry.kill()
@@ -117,8 +117,8 @@ def test_spark_validates_by_it(
 ) -> None:
     """Records serialized by confluent-kafka become columns, and others dead letters."""
     topic = f"{name}-{value_format}"
-    for one in ("avro", "protobuf", "json", "bad"):
-        create_topic(broker, f"{name}-{one}")
+    for kind in ("avro", "protobuf", "json", "bad"):
+        create_topic(broker, f"{name}-{kind}")
     _, url = start()
     environment = {"BOOTSTRAP": broker.bootstrap, "REGISTRY": url, "TOPIC": name, "COUNT": str(COUNT)}
     command = [str(python_of(sys.executable, [SERIALIZERS])), str(FOLDER / "python" / "serialized.py")]

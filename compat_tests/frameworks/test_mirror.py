@@ -54,8 +54,8 @@ def start_mirror(source: Broker, target: Broker, folder: Path) -> Programme:
         "sync.group.offsets.enabled": "true",
         "sync.topic.configs.enabled": "true",
         # A second instead of a minute or ten; an offset is noted for every record.
-        **{f"{what}.interval.seconds": "1" for what in ("refresh.topics", "refresh.groups", "sync.topic.configs")},
-        **{f"{what}.interval.seconds": "1" for what in ("emit.checkpoints", "sync.group.offsets", "emit.heartbeats")},
+        **{f"{task}.interval.seconds": "1" for task in ("refresh.topics", "refresh.groups", "sync.topic.configs")},
+        **{f"{task}.interval.seconds": "1" for task in ("emit.checkpoints", "sync.group.offsets", "emit.heartbeats")},
         "offset.lag.max": "0",
         "replication.factor": "1",
         **{f"{kind}.topic.replication.factor": "1" for kind in ("checkpoints", "heartbeats", "offset-syncs")},
@@ -102,12 +102,12 @@ def read_committed(broker: Broker, group: str, topic: str) -> list[int]:
     """The group's offsets of the topic's partitions; -1001 where there is none."""
     with closing(consumer_of(broker, group)) as consumer:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-        return [each.offset for each in consumer.committed(wanted, timeout=30)]
+        return [partition.offset for partition in consumer.committed(wanted, timeout=30)]
 
 
 def in_order(records: list[Read]) -> Mapping[int, list[Read]]:
     """The records of every partition in the order of their offsets."""
-    return {number: [each for each in records if each.partition == number] for number in range(PARTITIONS)}
+    return {number: [record for record in records if record.partition == number] for number in range(PARTITIONS)}
 
 
 def test_records_and_groups_are_mirrored(source: Broker, target: Broker, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_records_and_groups_are_mirrored(source: Broker, target: Broker, tmp_pat
             first.until(lambda: "from.events" in list_topics(target))
             copy = stack.enter_context(closing(Reader(target, "from.events", PARTITIONS)))
             first.until(lambda: read_committed(target, CAUGHT_UP, "from.events") == [EARLY // PARTITIONS] * PARTITIONS)
-            # MirrorMaker translates no offset that lies before its own start, so a group is behind from here on alone.
+            # MirrorMaker translates no offset before its own start, so a group's lag can begin only here.
             fill_topics(source, EARLY, RECORDS - EARLY)
             commit_offset(source, CAUGHT_UP, END)
             commit_offset(source, BEHIND, BEHIND_AT)
@@ -163,6 +163,6 @@ def read_synced(broker: Broker, group: str) -> list[int]:
 def read_numbers(consumer: Consumer, count: int) -> set[int]:
     """The numbers in the headers of the next *count* messages, each of which must come once."""
     messages = read(consumer, count)
-    found = [int(dict(message.headers())["number"]) for message in messages]
-    assert len(set(found)) == len(found)
-    return set(found)
+    numbers = [int(dict(message.headers())["number"]) for message in messages]
+    assert len(set(numbers)) == len(numbers)
+    return set(numbers)

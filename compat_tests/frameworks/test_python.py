@@ -40,8 +40,8 @@ def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[Start]:
         return started[-1]
 
     yield begin
-    for one in started:
-        one.kill()
+    for programme in started:
+        programme.kill()
 
 
 def run_stopped(

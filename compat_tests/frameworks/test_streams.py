@@ -67,8 +67,8 @@ def start(broker: Broker, name: str, guarantee: str, tmp_path: Path) -> Iterator
         return started[-1]
 
     yield begin
-    for one in started:
-        one.kill()
+    for programme in started:
+        programme.kill()
 
 
 def interrupt(programme: Programme, guarantee: str) -> None:
@@ -101,8 +101,8 @@ def test_windowed_join(broker: Broker, name: str, guarantee: str, start: Start) 
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
         job = InterruptedJob(lambda: start("join"), lambda running: interrupt(running, guarantee))
         job.run(reader, len(pairs), lambda: send_events(broker, events[SIDE:]))
-        found = sorted(record.texts for record in reader.records)
-    assert found == sorted(pairs)
+        joined = sorted(record.texts for record in reader.records)
+    assert joined == sorted(pairs)
 
 
 Event = tuple[str, "str | None", str, int]
@@ -124,11 +124,11 @@ def join_events(events: list[Event]) -> list[tuple[str, str]]:
     """The join by hand: every left beside every right of its key that is near enough."""
     left, right = ([event for event in events if event[0].endswith(side)] for side in ("-left", "-right"))
     near = (pair for pair in itertools.product(left, right) if is_pair(*pair))
-    return [(str(one[1]), f"{one[2]}+{other[2]}") for one, other in near]
+    return [(str(event[1]), f"{event[2]}+{other[2]}") for event, other in near]
 
 
-def is_pair(one: Event, other: Event) -> bool:
-    return one[1] == other[1] and abs(one[3] - other[3]) <= APART_MS
+def is_pair(event: Event, other: Event) -> bool:
+    return event[1] == other[1] and abs(event[3] - other[3]) <= APART_MS
 
 
 def send_events(broker: Broker, events: Sequence[Event]) -> None:

@@ -40,8 +40,8 @@ def run_tool(broker: Broker, main_class: str, *arguments: str) -> str:
 
 def list_events(text: str, name: str) -> list[dict[str, Any]]:
     """Return the events of one name in a verifiable client's output."""
-    told = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
-    return [event for event in told if event["name"] == name]
+    events = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
+    return [event for event in events if event["name"] == name]
 
 
 def start_consumer(broker: Broker, group: str, log: Path, *options: str) -> Programme:
@@ -67,8 +67,8 @@ def test_verifiable_clients(broker: Broker, name: str, tmp_path: Path, acks: str
     with start_consumer(broker, name, tmp_path / "log", "--max-messages", str(MESSAGES)) as reading:
         assert reading.wait(120) == 0, reading.log
         assert sorted(list_values(reading), key=int) == sorted(acknowledged, key=int)
-        commits = [each for event in list_events(reading.log, "offsets_committed") for each in event["offsets"]]
-    last = {each["partition"]: each["offset"] for each in commits}
+        commits = [commit for event in list_events(reading.log, "offsets_committed") for commit in event["offsets"]]
+    last = {commit["partition"]: commit["offset"] for commit in commits}
     assert sum(last.values()) == MESSAGES
     described = run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--group", name)
     rows = re.findall(rf"{name}\s+{name}\s+(\d)\s+(\d+)\s+(\d+)\s+(\d+)", described)
@@ -83,7 +83,7 @@ def test_two_verifiable_consumers_share_a_group(broker: Broker, name: str, tmp_p
         start_consumer(broker, name, tmp_path / "a", *quick) as a,
         start_consumer(broker, name, tmp_path / "b", *quick) as b,
     ):
-        a.until(lambda: all(list_events(each.log, "partitions_assigned") for each in (a, b)))
+        a.until(lambda: all(list_events(consumer.log, "partitions_assigned") for consumer in (a, b)))
         group = ("--group", name)
         until(
             lambda: "Stable" in run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--state", *group)
@@ -92,10 +92,10 @@ def test_two_verifiable_consumers_share_a_group(broker: Broker, name: str, tmp_p
         assert sorted(re.findall(rf"{name}\s+\S+\s+\S+\s+\S+\s+(\d)", members)) == ["1", "2"]
         run_tool(broker, "VerifiableProducer", "--topic", name, "--max-messages", str(MESSAGES), "--acks", "-1")
         a.until(lambda: len(list_values(a)) + len(list_values(b)) >= MESSAGES)
-        assert all(list_values(each) for each in (a, b))
-        found = list_values(a) + list_values(b)
-        assert sorted(found, key=int) == [str(number) for number in range(MESSAGES)]
-        # One is killed: the other reads later records, and of earlier ones only those that were not committed.
+        assert all(list_values(consumer) for consumer in (a, b))
+        values = list_values(a) + list_values(b)
+        assert sorted(values, key=int) == [str(number) for number in range(MESSAGES)]
+        # After a kill, the other consumer reads all later records, and only uncommitted earlier records.
         b.kill()
         more = ("--max-messages", "100", "--acks", "-1", "--repeating-keys", "10", "--value-prefix", "7")
         run_tool(broker, "VerifiableProducer", "--topic", name, *more)
@@ -116,14 +116,14 @@ def transactions(broker: Broker) -> Transactions:
 
 
 def leave_open(broker: Broker, topic: str, producer_id: int) -> None:
-    """Open a transaction that no coordinator knows of, an hour ago."""
+    """Open a transaction of an hour ago that no coordinator knows."""
     records: Records = [(int(time.time() * 1000) - HOUR_MS, None, b"never seen", [])]
     batch = build_batch(records, producer_id=producer_id, producer_epoch=3, base_sequence=0, transactional=True)
     request = produce_request(topic, {0: batch})
     request.transactional_id = topic
     with closing(Transcript(broker.port)) as script:
         answer = script.client.call(request, ProduceResponse, 9)
-    assert [each.error_code for each in answer.responses[0].partition_responses] == [0]
+    assert [partition.error_code for partition in answer.responses[0].partition_responses] == [0]
 
 
 def write_and_read(broker: Broker, topic: str) -> list[str]:
@@ -132,7 +132,7 @@ def write_and_read(broker: Broker, topic: str) -> list[str]:
     plain.produce(topic, value="seen")
     assert plain.flush(60) == 0
     with closing(Reader(broker, topic, 1)) as reader:
-        return [each.texts[1] for each in until(reader.read)]
+        return [record.texts[1] for record in until(reader.read)]
 
 
 def in_a_transaction(broker: Broker, name: str) -> Producer:

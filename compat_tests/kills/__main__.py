@@ -31,8 +31,8 @@ def main(arguments: Sequence[str]) -> int:
                 kills = chosen.kills // len(LEVELS)
                 verdict = run(Path(folder) / "node", level, kills, chosen.seed, lambda: progress.advance(task))
             anomalies += len(verdict.anomalies)
-            for what in verdict.anomalies[:SHOWN]:
-                print(f"--seed {chosen.seed}, acks.after={level}: {what}")
+            for anomaly in verdict.anomalies[:SHOWN]:
+                print(f"--seed {chosen.seed}, acks.after={level}: {anomaly}")
             counts = f"{verdict.kills} kills, {verdict.records:,} records read, {len(verdict.anomalies)} anomalies"
             print(f"kafkacompat.acks.after={level}: {counts}")
     return int(bool(anomalies))

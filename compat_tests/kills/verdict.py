@@ -27,10 +27,10 @@ class Verdict:
     anomalies: list[str] = field(default_factory=list)
     read_up_to: defaultdict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
 
-    def expect(self, condition: bool, what: str) -> None:
+    def expect(self, condition: bool, anomaly: str) -> None:
         """Note an anomaly unless a condition holds."""
         if not condition:
-            self.anomalies.append(f"after {self.kills} kills: {what}")
+            self.anomalies.append(f"after {self.kills} kills: {anomaly}")
 
     def read_on(self, broker: Broker, load: Load, known: Known) -> None:
         """Read the new records of every partition, at least up to the last one acknowledged before a kill."""
@@ -56,12 +56,12 @@ class Verdict:
         self.expect(next_offset >= end, f"{name} ends at {next_offset}, but {end} records were acknowledged")
 
     def check_commits(self, broker: Broker, load: Load, known: Known) -> None:
-        """Check that the offset committed before a kill is there, or a later one."""
+        """Check that the committed offset is the last one before the kill, or a later one."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
-        (found,) = consumer.committed([TopicPartition(KEPT, 0)], timeout=30)
+        (committed,) = consumer.committed([TopicPartition(KEPT, 0)], timeout=30)
         consumer.close()
-        is_there = known.committed <= found.offset <= load.committing
-        self.expect(is_there, f"offset {found.offset} is committed, not {known.committed}")
+        is_there = known.committed <= committed.offset <= load.committing
+        self.expect(is_there, f"offset {committed.offset} is committed, not {known.committed}")
 
     def read_all(self, broker: Broker, load: Load) -> None:
         """Read everything from the beginning, and the last record of each key."""
@@ -73,8 +73,8 @@ class Verdict:
         for partition in range(PARTITIONS):
             name = COMPACTED, partition
             end = load.acknowledged[name]
-            found = {number for _, number in read_numbers(consumer, name, 0, end)}
-            lost = set(range(max(0, end - KEYS), end)) - found
+            numbers = {number for _, number in read_numbers(consumer, name, 0, end)}
+            lost = set(range(max(0, end - KEYS), end)) - numbers
             self.expect(not lost, f"{name} lost the last records of keys: {sorted(lost)}")
         consumer.close()
 
@@ -86,7 +86,7 @@ class Verdict:
 
 
 def _may_miss(consumer: Consumer, name: tuple[str, int], last: int, offset: int) -> bool:
-    """Whether compaction may have taken what lies between two offsets, or retention, while it was being read."""
+    """Return whether compaction or retention may have removed the records between two offsets during the read."""
     if name[0] == COMPACTED:
         return offset > last
     start: int = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)[0]
@@ -94,18 +94,18 @@ def _may_miss(consumer: Consumer, name: tuple[str, int], last: int, offset: int)
 
 
 def read_numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(offset, number) of each record from an offset on, up to another one at least."""
+    """Yield (offset, number) of each record from *start* to at least *end*."""
     consumer.assign([TopicPartition(*name, start)])
     at = start
 
-    def messages() -> list[Any]:
+    def consume() -> list[Any]:
         return list(consumer.consume(500, 0.1))
 
     while at < end:
-        found = until(messages, every_seconds=0)
-        if any(message.error() for message in found) and not any(not message.error() for message in found):
+        messages = until(consume, every_seconds=0)
+        if any(message.error() for message in messages) and not any(not message.error() for message in messages):
             return
-        for message in found:
+        for message in messages:
             if not message.error():
                 at = message.offset() + 1
                 yield message.offset(), int(message.value().split(b" ", 1)[0])

@@ -96,24 +96,24 @@ class Driver:
         except OSError:
             raise ClientError(self._last_words()) from None
 
-    def wait_for(self, what: str, reached: Any, *, seconds: float = ANSWER_SECONDS) -> None:
+    def wait_for(self, description: str, reached: Any, *, seconds: float = ANSWER_SECONDS) -> None:
         """Read the driver's events until ``reached()`` is true or its command is done; raises ClientError."""
         deadline = time.monotonic() + seconds
         while not reached():
-            if self._take(what, deadline - time.monotonic(), seconds):
+            if self._take(description, deadline - time.monotonic(), seconds):
                 return
 
     def hear(self, seconds: float) -> None:
-        """Take one thing that the program tells, if it comes within *seconds*."""
+        """Take the program's next event if it arrives within *seconds*."""
         with suppress(queue.Empty):
             self._note(self._events.get(timeout=seconds))
 
-    def _take(self, what: str, left: float, seconds: float) -> bool:
-        """Take the next event; tell whether the command is done."""
+    def _take(self, description: str, left: float, seconds: float) -> bool:
+        """Take the next event; return whether the command is done."""
         try:
             event = self._events.get(timeout=max(left, 0))
         except queue.Empty:
-            raise ClientError(f"no answer in {seconds:.0f} s, waiting for {what}") from None
+            raise ClientError(f"no answer in {seconds:.0f} s, waiting for {description}") from None
         return self._note(event)
 
     def _note(self, event: dict[str, Any] | None) -> bool:

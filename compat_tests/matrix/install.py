@@ -95,7 +95,9 @@ def go(folders: Sequence[str], module: str, version: str, environment: Mapping[s
     """Take a Go module from the module proxy and compile the driver in *folders* of ``clients/go`` with it."""
     common = CLIENTS / "go"
     sources = [
-        path for folder in (common, *(common / each for each in folders)) for path in sorted(folder.glob("*.go"))
+        path
+        for folder in (common, *(common / subfolder for subfolder in folders))
+        for path in sorted(folder.glob("*.go"))
     ]
     return Launch([str(build_go_program(sources, module, version))], environment or {})
 
@@ -230,7 +232,7 @@ def _run_command(command: Sequence[str | Path], folder: Path | None = None) -> N
 @functools.cache
 def _find_python(version: str) -> str:
     """Return a Python of *version* that runs: on the PATH, or one that pyenv keeps."""
-    candidates = [Path(found)] if (found := shutil.which(f"python{version}")) else []
+    candidates = [Path(executable)] if (executable := shutil.which(f"python{version}")) else []
     candidates += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"), reverse=True)
     for candidate in candidates:
         done = subprocess.run([str(candidate), "-m", "pip", "--version"], capture_output=True, check=False)

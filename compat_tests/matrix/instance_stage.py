@@ -1,7 +1,7 @@
 """Two instances of one of our brokers as stages, each with a proxy before it; both have the same topics and groups.
 
-The broker tells an instance's clients the port that they came to. Therefore an instance listens on another loopback address, at the
-port of its proxy.
+The broker reports to an instance's clients the port to which they connected. Therefore an instance listens on another
+loopback address, at the port of its proxy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROPERTIES = {"num.partitions": str(PARTITIONS), "advertised.hosts": f"{NODE_ID}
 
 
 class InstanceStage:
-    """One instance behind a proxy, whose address the broker tells the instance's clients."""
+    """One instance behind a proxy, whose address the broker reports to the instance's clients."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.kind = f"kafkacompat, instance {name}"

@@ -274,14 +274,16 @@ def _are_shared(members: list[Driver]) -> bool:
     return all(member.assigned for member in members) and sorted(together) == list(range(PARTITIONS))
 
 
-def _hear_until(members: list[Driver], what: str, reached: Callable[[], bool]) -> None:
+def _hear_until(members: list[Driver], description: str, reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + ANSWER_SECONDS
     while not reached():
         if time.monotonic() > deadline:
             held = ", ".join(
                 f"{len(member.assigned)} partitions and {len(member.records)} records" for member in members
             )
-            raise ClientError(f"no answer in {ANSWER_SECONDS:.0f} s, waiting for {what}; the members have {held}")
+            raise ClientError(
+                f"no answer in {ANSWER_SECONDS:.0f} s, waiting for {description}; the members have {held}"
+            )
         for member in members:
             member.hear(0.01)
 

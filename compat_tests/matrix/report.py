@@ -100,11 +100,11 @@ def _lay_out_summary(results: Mapping[str, Result]) -> Iterator[str]:
     yield f"|---|---|{'---|' * len(STEPS)}"
     run = [result["brokers"] for result in results.values() if "brokers" in result]
     for broker, title in ((OURS, "this broker"), (KAFKA, KAFKA_TITLE)):
-        cells = [each[broker]["cells"] for each in run]
-        faultless = sum(not any(outcome == FAILED for outcome, _ in each.values()) for each in cells)
-        counts = [count_outcomes([each[step][0] for each in cells]) for step in STEPS]
+        cells = [brokers[broker]["cells"] for brokers in run]
+        faultless = sum(not any(outcome == FAILED for outcome, _ in row.values()) for row in cells)
+        counts = [count_outcomes([row[step][0] for row in cells]) for step in STEPS]
         yield f"| {title} | {faultless} of {len(run)} | {' | '.join(counts)} |"
-    not_served = any(outcome == NOT_SERVED for each in run for outcome, _ in each[OURS]["cells"].values())
+    not_served = any(outcome == NOT_SERVED for brokers in run for outcome, _ in brokers[OURS]["cells"].values())
     yield f"\n{SOME_NOT_SERVED if not_served else ALL_SERVED}"
     yield OLD_CLIENTS.rstrip()
 
@@ -168,9 +168,9 @@ def _failures_of(broker: str, result: Result) -> Iterator[str]:
 
 def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
     lines = [
-        f"- {each['title']}: {make_plain(each['not_installed'])}"
-        for each in results.values()
-        if "not_installed" in each
+        f"- {result['title']}: {make_plain(result['not_installed'])}"
+        for result in results.values()
+        if "not_installed" in result
     ]
     if lines:
         yield "## Not tried\n"
@@ -184,7 +184,7 @@ def _list_runs(results: Mapping[str, Result]) -> Iterator[str]:
     runs: dict[str, list[str]] = {}
     for result in results.values():
         runs.setdefault(f"{result['date']}, {result['broker_version']}", []).append(result["title"])
-    for run, titles in sorted(runs.items(), key=lambda each: -len(each[1])):
+    for run, titles in sorted(runs.items(), key=lambda item: -len(item[1])):
         rest = "all" if len(runs) == 1 else "all others" if titles == max(runs.values(), key=len) else ", ".join(titles)
         yield f"- {run}: {rest} ({len(titles)} rows)"
     yield ""

@@ -177,7 +177,7 @@ def kcat_rows() -> Iterator[Row]:
 
 
 IBM_SARAMA, SHOPIFY_SARAMA = "github.com/IBM/sarama", "github.com/Shopify/sarama"
-# Name, module, release, protocol version it is told to speak, its folders, features.
+# Name, module, release, configured protocol version, folders, features.
 SARAMA = (
     ("1.23.1", SHOPIFY_SARAMA, "v1.23.1", "2.1.0", "sarama_old", (ALL_CODECS, CONTENTS, GROUPS, "idempotent")),
     ("1.38.1", SHOPIFY_SARAMA, "v1.38.1", "2.1.0", "sarama_new", EVERYTHING),

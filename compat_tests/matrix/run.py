@@ -80,7 +80,7 @@ def served_apis(port: int) -> frozenset[int]:
     """Ask a broker for the keys of the APIs that it serves."""
     with RawClient(port) as client:
         answer = client.call(ApiVersionsRequest(), ApiVersionsResponse, 0)
-    return frozenset(each.api_key for each in answer.api_keys)
+    return frozenset(api.api_key for api in answer.api_keys)
 
 
 def make_internal_topics(port: int) -> None:
@@ -118,13 +118,17 @@ def run_folder() -> Iterator[Path]:
 
 def run_row(row: Row, on: Sequence[AnyStage], tell: Tell) -> dict[str, Any]:
     """Return the results of a run of *row*, in the report's shape."""
-    found: dict[str, Any] = {"title": row.title, "date": f"{datetime.date.today()}", "broker_version": broker_version()}
+    result: dict[str, Any] = {
+        "title": row.title,
+        "date": f"{datetime.date.today()}",
+        "broker_version": broker_version(),
+    }
     tell("installing")
     try:
         launch = try_installing(row.install)
     except NotInstalledError as problem:
-        return {**found, "not_installed": str(problem)}
-    return {**found, "brokers": {stage.kind: report_outcome(row, stage.perform(row, launch, tell)) for stage in on}}
+        return {**result, "not_installed": str(problem)}
+    return {**result, "brokers": {stage.kind: report_outcome(row, stage.perform(row, launch, tell)) for stage in on}}
 
 
 def report_outcome(row: Row, outcome: Outcome) -> Mapping[str, Any]:

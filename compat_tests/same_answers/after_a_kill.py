@@ -48,9 +48,9 @@ class Members:
         self._all: list[Member] = []
 
     def of(self, group: str, *names: str, **joining: object) -> list[Member]:
-        found = self._stack.enter_context(make_company(self.script, f"{self.name}-{group}", *names, **joining))
-        self._all += found
-        return found
+        members = self._stack.enter_context(make_company(self.script, f"{self.name}-{group}", *names, **joining))
+        self._all += members
+        return members
 
     def connect(self) -> None:
         """Come back to a broker that was away."""

@@ -103,7 +103,8 @@ class Member:
     def ask_to_sync(self, *members: Member, **more: Any) -> None:
         """Ask for the assignment without waiting for the answer; a leader assigns its name to each of *members*."""
         given = [
-            SyncGroupRequestAssignment(member_id=each.member_id, assignment=each.name.encode()) for each in members
+            SyncGroupRequestAssignment(member_id=member.member_id, assignment=member.name.encode())
+            for member in members
         ]
         fields = {"assignments": given, "group_instance_id": self.instance_id, "protocol_name": self.protocol}
         fields["protocol_type"] = self.joining.get("protocol_type", "consumer")
@@ -181,20 +182,20 @@ def join_generation(label: str, *members: Member) -> None:
     first, *others = members
     first.ask_to_join()
     first.member_id = first.client.receive(JoinGroupResponse, first.version).member_id
-    for each in others:
-        each.ask_to_join()
+    for member in others:
+        member.ask_to_join()
     until(lambda: len(look_at(first.script, first.group).members) == len(members))
     first.ask_to_join()
-    for each in members:
-        each.joined(label)
+    for member in members:
+        member.joined(label)
 
 
 def sync_generation(label: str, *members: Member) -> None:
     """Let all members of a generation have their assignments; the first is the leader."""
-    for each in members:
-        each.ask_to_sync(*(members if each is members[0] else ()))
-    for each in members:
-        each.synced(label)
+    for member in members:
+        member.ask_to_sync(*(members if member is members[0] else ()))
+    for member in members:
+        member.synced(label)
 
 
 def look_at(script: Transcript, group: str) -> DescribedGroup:

@@ -102,10 +102,10 @@ def alter_configs(script: Transcript, name: str) -> None:
         Configs(script, TOPIC, other).change(f"topic {label}", ("retention.ms", SET, "1"))
     for kind in (0, 1, 3, 64):
         Configs(script, kind, "1").change(f"type {kind}", ("retention.ms", SET, "1"))
-    one = incremental.AlterableConfig(name="retention.ms", config_operation=SET, value="9")
+    config = incremental.AlterableConfig(name="retention.ms", config_operation=SET, value="9")
     resources = [
-        incremental.AlterConfigsResource(resource_type=TOPIC, resource_name=each, configs=[one])
-        for each in (name, name, name + "-absent")
+        incremental.AlterConfigsResource(resource_type=TOPIC, resource_name=topic_name, configs=[config])
+        for topic_name in (name, name, name + "-absent")
     ]
     request = incremental.IncrementalAlterConfigsRequest(resources=resources)
     script.ask("resource twice", request, incremental.IncrementalAlterConfigsResponse, 1)

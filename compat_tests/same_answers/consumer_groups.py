@@ -84,7 +84,7 @@ class Group:
     def ask(
         self, label: str, request: ConsumerGroupHeartbeatRequest, version: int = 1
     ) -> ConsumerGroupHeartbeatResponse:
-        """Send a heartbeat and note the answer, with how many partitions of which topic."""
+        """Send a heartbeat; note the response with the number of partitions of each topic."""
         answer = self.send(request, version)
         self.script.note(label, [*self.head(answer), self.counts(answer)])
         return answer
@@ -424,8 +424,11 @@ def descriptions_of_both(script: Transcript, name: str) -> None:
         (5, {"states_filter": ["Empty"], "types_filter": ["Consumer", "classic"]}),
         (5, {"states_filter": ["Assigning", "Reconciling"]}),
     ):
-        found = script.client.call(ListGroupsRequest(**filters), ListGroupsResponse, version).groups
-        mine = sorted((each for each in found if name in each.group_id), key=lambda each: each.group_id)
+        all_groups = script.client.call(ListGroupsRequest(**filters), ListGroupsResponse, version).groups
+        mine = sorted(
+            (listed_group for listed_group in all_groups if name in listed_group.group_id),
+            key=lambda listed_group: listed_group.group_id,
+        )
         script.note(f"list {version} {filters}", mine)
 
 

@@ -36,11 +36,13 @@ def lists(script: Transcript, name: str) -> None:
 
     def ask(label: str, version: int = 5, **filters: list[str]) -> None:
         probe = Transcript(script.port)
-        found = probe.ask(label, ListGroupsRequest(**filters), ListGroupsResponse, version)
+        answer = probe.ask(label, ListGroupsRequest(**filters), ListGroupsResponse, version)
         probe.close()
-        if found is not None:
-            groups = sorted((each for each in found.groups if name in each.group_id), key=lambda each: each.group_id)
-            script.note(f"{label} v{version}", [found.error_code, *groups])
+        if answer is not None:
+            groups = sorted(
+                (group for group in answer.groups if name in group.group_id), key=lambda group: group.group_id
+            )
+            script.note(f"{label} v{version}", [answer.error_code, *groups])
 
     for version in range(6):
         ask("all", version)
@@ -151,20 +153,20 @@ def odd_subscriptions(script: Transcript, name: str) -> None:
     script.create_topic(name)
     wait_for_coordinator(script, name)
     topic = len(name).to_bytes(2, "big") + name.encode()
-    one = b"\x00\x00\x00\x01" + topic + b"\xff\xff\xff\xff"
+    body = b"\x00\x00\x00\x01" + topic + b"\xff\xff\xff\xff"
     wanted = [OffsetDeleteRequestPartition(partition_index=0)]
     topics = [OffsetDeleteRequestTopic(name=name, partitions=wanted)]
     for label, subscription in {
         "to nothing": bytes(2) + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff",
-        "as it should be": bytes(2) + one,
-        "of a later version": b"\x00\x09" + one + b"more",
-        "of version 1 without its field": b"\x00\x01" + one,
-        "of version 3 with other fields": b"\x00\x03" + one + b"\x7f\xff\xff\xff",
+        "as it should be": bytes(2) + body,
+        "of a later version": b"\x00\x09" + body + b"more",
+        "of version 1 without its field": b"\x00\x01" + body,
+        "of version 3 with other fields": b"\x00\x03" + body + b"\x7f\xff\xff\xff",
         "to nothing, of version 3 without its fields": b"\x00\x03" + bytes(4) + b"\xff\xff\xff\xff",
-        "of a negative version": b"\xff\xfe" + one,
+        "of a negative version": b"\xff\xfe" + body,
         "without anything": b"",
         "without a whole version": b"\x00",
-        "cut off in the length of a name": bytes(2) + one[:5],
+        "cut off in the length of a name": bytes(2) + body[:5],
     }.items():
         group = f"{name} {label}"
         protocols = [JoinGroupRequestProtocol(name="range", metadata=subscription)]

@@ -32,16 +32,16 @@ SUBSCRIPTION = b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"
 
 
 def wait_for_coordinator(script: Transcript, group: str) -> None:
-    """Ask for a group until the broker has created and loaded its offsets topic; note nothing of it."""
+    """Ask for a group until the broker has created and loaded its offsets topic, without a note."""
     probe = Transcript(script.port)
     tries = iter(range(1_000_000))
 
     def is_ready() -> bool:
         number = next(tries)
-        found = probe.ask(f"find {number}", FindCoordinatorRequest(key=group), FindCoordinatorResponse, 0)
+        coordinator = probe.ask(f"find {number}", FindCoordinatorRequest(key=group), FindCoordinatorResponse, 0)
         wanted = OffsetFetchRequest(group_id=group, topics=None)
         offsets = probe.ask(f"offsets {number}", wanted, OffsetFetchResponse, 7)
-        return bool(found and not found.error_code and offsets and offsets.error_code not in NOT_READY)
+        return bool(coordinator and not coordinator.error_code and offsets and offsets.error_code not in NOT_READY)
 
     until(is_ready)
     probe.close()
@@ -240,7 +240,7 @@ def bad_commits(script: Transcript, name: str) -> None:
 
 
 def odd_commits(script: Transcript, name: str) -> None:
-    """Commits with refused partitions. The order of a response is chance."""
+    """Commits with refused partitions. The order in a response is random."""
     topic_id = script.create_topic(name)
     wait_for_coordinator(script, name)
     note = {
@@ -264,10 +264,10 @@ def odd_commits(script: Transcript, name: str) -> None:
             request.topics += make_commit_request(name, absent, 1, absent_id).topics
         answer = script.client.call(request, OffsetCommitResponse, version)
         parts = [(topic, part) for topic in answer.topics for part in topic.partitions]
-        told = sorted(
+        results = sorted(
             (topic.name, topic.topic_id != topic_id, part.partition_index, part.error_code) for topic, part in parts
         )
-        script.note(f"some {version}", [str(each) for each in told])
+        script.note(f"some {version}", [str(result) for result in results])
         ask_offsets(script, "after some", name, name, topic_id if version == 10 else bytes(16), version)
 
 

@@ -40,9 +40,11 @@ class Directories:
         self._topic = topic
 
     def describe(self, version: int = 5, **partitions: list[int] | None) -> DescribeLogDirsResponse:
-        """Ask without noting it; by topic the partitions, all when none is named."""
+        """Return the description without a note: of the named partitions of each topic, or of all topics."""
         probe = Transcript(self._script.port)
-        topics = [DescribableLogDirTopic(topic=topic, partitions=each or []) for topic, each in partitions.items()]
+        topics = [
+            DescribableLogDirTopic(topic=topic, partitions=indexes or []) for topic, indexes in partitions.items()
+        ]
         request = DescribeLogDirsRequest(topics=topics if partitions else None)
         answer = probe.ask("describe", request, DescribeLogDirsResponse, version)
         probe.close()
@@ -51,24 +53,29 @@ class Directories:
 
     def contents(self, path: str) -> list[Any]:
         """The topic's partitions in one directory."""
-        found = next(each for each in self.describe().results if each.log_dir == path)
-        return [part for topic in found.topics if topic.name == self._topic for part in topic.partitions]
+        directory = next(result for result in self.describe().results if result.log_dir == path)
+        return [part for topic in directory.topics if topic.name == self._topic for part in topic.partitions]
 
     def note(self, label: str, version: int, **partitions: list[int] | None) -> None:
         """Note the description of the topic, and whether it has a size of the disks."""
         answer = self.describe(version, **partitions)
-        found = [
-            [each.error_code, each.is_cordoned, each.total_bytes >= each.usable_bytes > 0, topic.partitions]
-            for each in answer.results
-            for topic in each.topics
+        descriptions = [
+            [
+                directory.error_code,
+                directory.is_cordoned,
+                directory.total_bytes >= directory.usable_bytes > 0,
+                topic.partitions,
+            ]
+            for directory in answer.results
+            for topic in directory.topics
             if topic.name == self._topic
         ]
-        self._script.note(f"{label} v{version}", [answer.error_code, len(answer.results), found])
+        self._script.note(f"{label} v{version}", [answer.error_code, len(answer.results), descriptions])
 
     def homes(self, index: int = 0) -> tuple[str, str]:
-        """(the directory that a partition is in, the other one)."""
-        paths = [each.log_dir for each in self.describe().results]
-        home = next(path for path in paths if any(each.partition_index == index for each in self.contents(path)))
+        """Return (the directory that holds a partition, the other directory)."""
+        paths = [directory.log_dir for directory in self.describe().results]
+        home = next(path for path in paths if any(part.partition_index == index for part in self.contents(path)))
         return home, next(path for path in paths if path != home)
 
 
@@ -119,7 +126,7 @@ def moved_partitions(script: Transcript, name: str) -> None:
     alter_directories(script, "two paths", ("/nowhere", name, [0]), (home, name, [0]))
     alter_directories(script, "partition twice", (home, name, [0, 0]))
     alter_directories(script, "away", (other, name, [0]))
-    until(lambda: [each.is_future_key for each in directories.contents(other) if not each.partition_index] == [False])
+    until(lambda: [part.is_future_key for part in directories.contents(other) if not part.partition_index] == [False])
     directories.note("after", 5, **{name: [0]})
     script.ask("read", fetch_of(name, 0), FetchResponse, 11)
     last = batches.build([b"a", b"b"], producer_id=77, producer_epoch=0, base_sequence=4)

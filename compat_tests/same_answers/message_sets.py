@@ -105,13 +105,16 @@ def read_stored(script: Transcript, name: str, *, timed: bool = True) -> list[An
     answer = script.client.call(fetch_of(name), FetchResponse, 11)
     data = answer.responses[0].partitions[0].records
     assert isinstance(data, (bytes, memoryview))
-    found: list[Any] = []
+    stored: list[Any] = []
     for batch in whole_batches(data):
         header = read_header(batch)
         times = [header.base_timestamp, header.max_timestamp] if timed else []
-        records = [[each.offset, each.timestamp if timed else 0, each.key, each.value] for each in read_records(batch)]
-        found.append([header.attributes, header.producer_id, header.base_sequence, *times, records])
-    return found
+        records = [
+            [record.offset, record.timestamp if timed else 0, record.key, record.value]
+            for record in read_records(batch)
+        ]
+        stored.append([header.attributes, header.producer_id, header.base_sequence, *times, records])
+    return stored
 
 
 def fetch_message_sets(script: Transcript, name: str) -> None:
@@ -138,16 +141,18 @@ def fetch_message_sets(script: Transcript, name: str) -> None:
 
 
 def ask_messages(script: Transcript, label: str, version: int, name: str, offset: int, **more: int) -> None:
-    """The first message is compared: how many fit depends on what is counted, and at the end Kafka puts a cut one."""
+    """Note the first message alone: the brokers count the limit differently, and Kafka may cut off the last message."""
     answer = script.ask(label, fetch_of(name, offset, bytes(16), **more), FetchResponse, version)
     data = answer.responses[0].partitions[0].records if answer else None
     assert data is None or isinstance(data, (bytes, memoryview))
-    messages = [list_fields(each) for each in read_message_set(whole_entries(bytes(data or b"")))]
+    messages = [list_fields(message) for message in read_message_set(whole_entries(bytes(data or b"")))]
     script.note(f"{label} v{version}: first message", messages[:1])
 
 
 def list_fields(message: LegacyMessage) -> list[Any]:
-    inside = [list(each) for each in unwrap_messages(message, 1 << 20)] if message.codec else message.value
+    inside = (
+        [list(inner_message) for inner_message in unwrap_messages(message, 1 << 20)] if message.codec else message.value
+    )
     return [*message[:5], inside]
 
 

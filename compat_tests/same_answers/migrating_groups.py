@@ -43,13 +43,13 @@ def classic_sync(group: str, member_id: str, generation: int, **more: Any) -> Sy
 def note_sync(script: Transcript, label: str, request: SyncGroupRequest) -> list[int]:
     """Ask for an assignment and note the number of its partitions; return them."""
     answer = script.client.call(request, SyncGroupResponse, 5)
-    told = [
+    partitions = [
         number
         for part in (read_assignment(answer.assignment).assigned_partitions if answer.assignment else [])
         for number in part.partitions
     ]
-    script.note(label, [answer.error_code, answer.protocol_type, answer.protocol_name, len(told)])
-    return told
+    script.note(label, [answer.error_code, answer.protocol_type, answer.protocol_name, len(partitions)])
+    return partitions
 
 
 def classic_members(script: Transcript, name: str) -> None:
@@ -88,7 +88,7 @@ def classic_members(script: Transcript, name: str) -> None:
     heartbeat("is to join", generation)
     again = script.ask("joins again", classic_join(name, name, member), JoinGroupResponse, 9)
     assert again is not None
-    told = note_sync(script, "gets it", classic_sync(name, member, again.generation_id))
+    assigned = note_sync(script, "gets it", classic_sync(name, member, again.generation_id))
     heartbeat("settled", again.generation_id)
     request = make_commit_request(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id)
     script.ask("commits", request, OffsetCommitResponse, 7)
@@ -98,7 +98,7 @@ def classic_members(script: Transcript, name: str) -> None:
     script.ask("commits too early", request, OffsetCommitResponse, 7)
     group.ask("third joins", make_joining_heartbeat(name, "b", name))
     heartbeat("third is there", again.generation_id)
-    script.ask("is to give up", classic_join(name, name, member, held=told), JoinGroupResponse, 9)
+    script.ask("is to give up", classic_join(name, name, member, held=assigned), JoinGroupResponse, 9)
     heartbeat("unrevoked", again.generation_id)
     left = note_sync(script, "what is left", classic_sync(name, member, again.generation_id))
     heartbeat("unrevoked still", again.generation_id)
@@ -110,7 +110,7 @@ def classic_members(script: Transcript, name: str) -> None:
 
 
 def classic_group_turns(script: Transcript, name: str) -> None:
-    """A classic group takes a member of the new protocol, and is classic again when that leaves."""
+    """A classic group accepts a member of the new protocol, and is classic again after that member has left."""
     group = Group(script, name)
     group.topic(name, 2)
     joined = script.ask("joins", classic_join(name, name), JoinGroupResponse, 3)
@@ -140,8 +140,11 @@ def classic_group_turns(script: Transcript, name: str) -> None:
     group.ask("new one gets it", make_heartbeat(name, "new", 2))
     ask_offsets(script, "offsets", name, name, bytes(16), 7)
     group.ask("new one leaves", make_heartbeat(name, "new", -1))
-    found = script.client.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6).groups[0]
-    script.note("classic again", [found.error_code, found.group_state, found.protocol_type, len(found.members)])
+    description = script.client.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6).groups[0]
+    script.note(
+        "classic again",
+        [description.error_code, description.group_state, description.protocol_type, len(description.members)],
+    )
     beating = HeartbeatRequest(group_id=name, generation_id=again.generation_id, member_id=member)
     script.ask("is to join the classic group", beating, HeartbeatResponse, 4)
     script.ask("joins the classic group", classic_join(name, name, member), JoinGroupResponse, 5)

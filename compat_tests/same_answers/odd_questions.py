@@ -61,7 +61,7 @@ def odd_descriptions(script: Transcript, name: str) -> None:
     def ask(label: str, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> None:
         given = None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1])
         request = DescribeTopicPartitionsRequest(
-            topics=[TopicRequest(name=each) for each in names], response_partition_limit=limit, cursor=given
+            topics=[TopicRequest(name=topic) for topic in names], response_partition_limit=limit, cursor=given
         )
         script.ask(label, request, DescribeTopicPartitionsResponse, 0)
 
@@ -88,7 +88,9 @@ def odd_growth(script: Transcript, name: str) -> None:
             CreatePartitionsTopic(
                 name=topic,
                 count=count,
-                assignments=None if given is None else [CreatePartitionsAssignment(broker_ids=each) for each in given],
+                assignments=None
+                if given is None
+                else [CreatePartitionsAssignment(broker_ids=broker_ids) for broker_ids in given],
             )
             for topic, count, given in wanted
         ]

@@ -44,7 +44,9 @@ def list_credentials(port: int) -> dict[str, list[tuple[int, int]]]:
     """Return mechanism and iterations of all users' credentials."""
     with RawClient(port) as probe:
         results = probe.call(DescribeUserScramCredentialsRequest(), DescribeUserScramCredentialsResponse, 0).results
-    return {each.user: sorted((info.mechanism, info.iterations) for info in each.credential_infos) for each in results}
+    return {
+        result.user: sorted((info.mechanism, info.iterations) for info in result.credential_infos) for result in results
+    }
 
 
 def make_upsertion(

@@ -169,7 +169,7 @@ def topic_partitions(script: Transcript, name: str) -> None:
 
     def ask(label: str, *names: str, limit: int = 2000, cursor: Cursor | None = None) -> None:
         request = DescribeTopicPartitionsRequest(
-            topics=[TopicRequest(name=each) for each in names], response_partition_limit=limit, cursor=cursor
+            topics=[TopicRequest(name=topic) for topic in names], response_partition_limit=limit, cursor=cursor
         )
         script.ask(label, request, DescribeTopicPartitionsResponse, 0)
 

@@ -6,7 +6,7 @@ from itertools import count
 
 from compat_tests.same_answers.transactions import (
     STATES,
-    Who,
+    ProducerIdAndEpoch,
     a_producer,
     add_partition,
     await_end,
@@ -32,7 +32,7 @@ from kafkacompat.wire.apis.write_txn_markers import (
 
 
 def every_request_in_every_state(script: Transcript, name: str) -> None:
-    """Each with the right producer, an older and a newer epoch, another producer id and another transactional id."""
+    """Send each with the right producer, an older and a newer epoch, another producer id and another transactional id."""
     wait_for_coordinator(script, name)
     script.create_topic(name, 2)
     numbers = count()
@@ -54,15 +54,15 @@ def every_request_in_every_state(script: Transcript, name: str) -> None:
             ):
                 mine = f"{name}-{next(numbers)}"
                 a_producer(script, mine)
-                who = a_producer(script, mine)
-                reach(script, mine, name, who)
+                producer = a_producer(script, mine)
+                reach(script, mine, name, producer)
                 assert await_end(script, mine) == state
                 given = {
-                    "right": who,
-                    "older": (who[0], who[1] - 1),
-                    "newer": (who[0], who[1] + 1),
-                    "another id": (who[0] + 500_000, who[1]),
-                    "another name": who,
+                    "right": producer,
+                    "older": (producer[0], producer[1] - 1),
+                    "newer": (producer[0], producer[1] + 1),
+                    "another id": (producer[0] + 500_000, producer[1]),
+                    "another name": producer,
                 }[kind]
                 label = f"{state}: {kind}: {asked}"
                 _ask_transition(
@@ -71,31 +71,33 @@ def every_request_in_every_state(script: Transcript, name: str) -> None:
                 note_state(script, label, mine)
 
 
-def _ask_transition(script: Transcript, label: str, asked: str, name: str, topic: str, who: Who) -> None:
+def _ask_transition(
+    script: Transcript, label: str, asked: str, name: str, topic: str, producer: ProducerIdAndEpoch
+) -> None:
     word, version = asked.split()
     number = int(version)
     if word == "add":
-        script.ask(label, make_add_request(name, who, (topic, 1)), AddPartitionsToTxnResponse, number)
+        script.ask(label, make_add_request(name, producer, (topic, 1)), AddPartitionsToTxnResponse, number)
     elif word == "offsets":
         offsets = AddOffsetsToTxnRequest(
-            transactional_id=name, producer_id=who[0], producer_epoch=who[1], group_id=topic
+            transactional_id=name, producer_id=producer[0], producer_epoch=producer[1], group_id=topic
         )
         script.ask(label, offsets, AddOffsetsToTxnResponse, number)
     elif word == "verify":
         request = AddPartitionsToTxnRequest(
-            transactions=[make_transaction(name, who, (topic, 0), (topic, 1), verify_only=True)]
+            transactions=[make_transaction(name, producer, (topic, 0), (topic, 1), verify_only=True)]
         )
         script.ask(label, request, AddPartitionsToTxnResponse, number)
     elif word == "init":
-        script.ask(label, make_init_request(name, who), InitProducerIdResponse, number)
+        script.ask(label, make_init_request(name, producer), InitProducerIdResponse, number)
     else:
-        script.ask(label, make_end_request(name, who, word == "commit"), EndTxnResponse, number)
+        script.ask(label, make_end_request(name, producer, word == "commit"), EndTxnResponse, number)
 
 
 def partitions_of_transactions(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     script.create_topic(name, 2)
-    who = a_producer(script, name)
+    producer = a_producer(script, name)
     for version in range(4):
         for label, partitions in {
             "none": [],
@@ -106,36 +108,36 @@ def partitions_of_transactions(script: Transcript, name: str) -> None:
             "no name": [("", 0)],
             "both": [(name, 0), (name, 1)],
         }.items():
-            script.ask(label, make_add_request(name, who, *partitions), AddPartitionsToTxnResponse, version)
-        script.ask("no id", make_add_request("", who, (name, 0)), AddPartitionsToTxnResponse, version)
+            script.ask(label, make_add_request(name, producer, *partitions), AddPartitionsToTxnResponse, version)
+        script.ask("no id", make_add_request("", producer, (name, 0)), AddPartitionsToTxnResponse, version)
     for version in (4, 5):
         second = a_producer(script, f"{name}-second")
         several = [
-            make_transaction(name, who, (name, 0), verify_only=True),
+            make_transaction(name, producer, (name, 0), verify_only=True),
             make_transaction(f"{name}-second", second, (name, 0), (name, 1)),
-            make_transaction(f"{name}-unknown", who, (name, 0)),
-            make_transaction(f"{name}-unknown-2", who, (name, 0), verify_only=True),
-            make_transaction("", who, (name, 0)),
+            make_transaction(f"{name}-unknown", producer, (name, 0)),
+            make_transaction(f"{name}-unknown-2", producer, (name, 0), verify_only=True),
+            make_transaction("", producer, (name, 0)),
         ]
         script.ask("several", AddPartitionsToTxnRequest(transactions=several), AddPartitionsToTxnResponse, version)
-        bad = [make_transaction(name, who, (name, 0), ("absent", 7), verify_only=True)]
+        bad = [make_transaction(name, producer, (name, 0), ("absent", 7), verify_only=True)]
         script.ask("one is unknown", AddPartitionsToTxnRequest(transactions=bad), AddPartitionsToTxnResponse, version)
     note_state(script, "at last", name)
 
 
 def fencing(script: Transcript, name: str) -> None:
-    """A new producer ends an open transaction: the next epoch is that of the abort, the one after it its own."""
+    """A new producer ends an open transaction: the abort takes the next epoch, and the producer the epoch after it."""
     wait_for_coordinator(script, name)
     script.create_topic(name, 1)
     for version in (3, 4, 5):
         mine = f"{name}-{version}"
-        who = a_producer(script, mine)
-        add_partition(script, mine, name, who)
+        producer = a_producer(script, mine)
+        add_partition(script, mine, name, producer)
         script.ask("anew", make_init_request(mine), InitProducerIdResponse, version)
         note_state(script, f"anew {version}", mine)
         script.ask("once more", make_init_request(mine), InitProducerIdResponse, version)
         for end_version in (1, 4, 5):
-            script.ask(f"old {version} end", make_end_request(mine, who), EndTxnResponse, end_version)
+            script.ask(f"old {version} end", make_end_request(mine, producer), EndTxnResponse, end_version)
         note_state(script, f"at last {version}", mine)
 
 
@@ -195,7 +197,7 @@ def markers(script: Transcript, name: str) -> None:
 
 def _write_markers(script: Transcript, label: str, version: int, *markers: WritableTxnMarker) -> None:
     answer = script.client.call(WriteTxnMarkersRequest(markers=list(markers)), WriteTxnMarkersResponse, version)
-    answer.markers.sort(key=lambda marker: marker.producer_id)  # Kafka tells them in no order.
+    answer.markers.sort(key=lambda marker: marker.producer_id)  # Kafka lists them in no order.
     for marker in answer.markers:
         for topic in marker.topics:
             topic.partitions.sort(key=lambda partition: partition.partition_index)

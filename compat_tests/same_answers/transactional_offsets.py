@@ -17,7 +17,7 @@ from compat_tests.same_answers.groups import (
 )
 from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
-    Who,
+    ProducerIdAndEpoch,
     a_producer,
     await_end,
     make_add_request,
@@ -75,7 +75,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def make_txn_commit_request(
-    name: str, who: Who, group: str, topic: str, *offsets: tuple[int, int], **more: Any
+    name: str, producer: ProducerIdAndEpoch, group: str, topic: str, *offsets: tuple[int, int], **more: Any
 ) -> TxnOffsetCommitRequest:
     """A commit of (partition, offset)s."""
     partitions = [
@@ -87,8 +87,8 @@ def make_txn_commit_request(
     request = TxnOffsetCommitRequest(
         transactional_id=name,
         group_id=group,
-        producer_id=who[0],
-        producer_epoch=who[1],
+        producer_id=producer[0],
+        producer_epoch=producer[1],
         topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=partitions)],
     )
     for field, value in more.items():
@@ -101,27 +101,33 @@ def wait_for_both(script: Transcript, name: str) -> None:
     wait_for_transactions(script, name)
 
 
-def add_offsets(script: Transcript, name: str, who: Who, group: str) -> None:
-    """Have the group's partition be part of the transaction; note nothing of it."""
-    request = AddOffsetsToTxnRequest(transactional_id=name, producer_id=who[0], producer_epoch=who[1], group_id=group)
+def add_offsets(script: Transcript, name: str, producer: ProducerIdAndEpoch, group: str) -> None:
+    """Add the group's partition to the transaction without a note."""
+    request = AddOffsetsToTxnRequest(
+        transactional_id=name, producer_id=producer[0], producer_epoch=producer[1], group_id=group
+    )
     answer = script.client.call(request, AddOffsetsToTxnResponse, 3)
     assert answer.error_code == 0, answer
 
 
-def begin_transaction(script: Transcript, name: str, group: str, topic: str, *offsets: tuple[int, int]) -> Who:
-    """A producer in whose open transaction these offsets are committed; note nothing of it."""
-    who = a_producer(script, name)
-    add_offsets(script, name, who, group)
+def begin_transaction(
+    script: Transcript, name: str, group: str, topic: str, *offsets: tuple[int, int]
+) -> ProducerIdAndEpoch:
+    """Return a producer whose open transaction commits these offsets, without a note."""
+    producer = a_producer(script, name)
+    add_offsets(script, name, producer, group)
     answer = script.client.call(
-        make_txn_commit_request(name, who, group, topic, *offsets), TxnOffsetCommitResponse, MEMBERS
+        make_txn_commit_request(name, producer, group, topic, *offsets), TxnOffsetCommitResponse, MEMBERS
     )
     assert not any(part.error_code for part in answer.topics[0].partitions), answer
-    return who
+    return producer
 
 
-def end_transaction(script: Transcript, name: str, who: Who, committed: bool = True, version: int = 3) -> None:
-    """End a transaction, and wait until that is everywhere; note nothing of it."""
-    answer = script.client.call(make_end_request(name, who, committed), EndTxnResponse, version)
+def end_transaction(
+    script: Transcript, name: str, producer: ProducerIdAndEpoch, committed: bool = True, version: int = 3
+) -> None:
+    """End a transaction, and wait until all partitions have its end, without a note."""
+    answer = script.client.call(make_end_request(name, producer, committed), EndTxnResponse, version)
     assert answer.error_code == 0, answer
     await_end(script, name)
 
@@ -129,16 +135,16 @@ def end_transaction(script: Transcript, name: str, who: Who, committed: bool = T
 def note_offsets(
     script: Transcript, label: str, group: str, topic: str, version: int = 9, topic_id: bytes = bytes(16)
 ) -> None:
-    """Note the group's offsets, the stable ones and all, of some partitions and of those that have any."""
+    """Note the group's offsets, stable or not, of three partitions and of all partitions."""
     for stable in (True, False):
         for everything in (True, False):
             old = None if everything else [OffsetFetchRequestTopic(name=topic, partition_indexes=[0, 1, 2])]
             new = OffsetFetchRequestTopics(name=topic, topic_id=topic_id, partition_indexes=[0, 1, 2])
-            one = OffsetFetchRequestGroup(group_id=group, topics=None if everything else [new])
-            request = OffsetFetchRequest(group_id=group, topics=old, groups=[one], require_stable=stable)
+            wanted_group = OffsetFetchRequestGroup(group_id=group, topics=None if everything else [new])
+            request = OffsetFetchRequest(group_id=group, topics=old, groups=[wanted_group], require_stable=stable)
             answer = script.client.call(request, OffsetFetchResponse, version)
-            for found in answer.groups[0].topics if version >= 8 else answer.topics:
-                found.partitions.sort(key=lambda partition: partition.partition_index)
+            for response_topic in answer.groups[0].topics if version >= 8 else answer.topics:
+                response_topic.partitions.sort(key=lambda partition: partition.partition_index)
             script.note(
                 f"{label}: {'stable' if stable else 'any'} {'all' if everything else 'some'} v{version}", answer
             )
@@ -151,18 +157,18 @@ def commits_in_transactions(script: Transcript, name: str) -> None:
     for version in VERSIONS:
         for committed in (True, False):
             mine = f"{name}-{version}-{committed}"
-            who = a_producer(script, mine)
+            producer = a_producer(script, mine)
             if version < ADDING:
-                add_offsets(script, mine, who, mine)
+                add_offsets(script, mine, producer, mine)
             for number in range(2):
-                request = make_txn_commit_request(mine, who, mine, name, (0, 10 + number), (1, 20 + number))
+                request = make_txn_commit_request(mine, producer, mine, name, (0, 10 + number), (1, 20 + number))
                 script.ask(f"{committed} {number}", request, TxnOffsetCommitResponse, version)
             note_state(script, f"{committed} {version} open", mine)
             described = DescribeGroupsRequest(groups=[mine])
             script.ask(f"{committed} {version} open", described, DescribeGroupsResponse, 5)
             for fetch_version in (7, 8, 9, 10):
                 note_offsets(script, f"{committed} {version} open", mine, name, fetch_version, topic_id)
-            end_transaction(script, mine, who, committed, OWN_EPOCHS if version >= ADDING else 3)
+            end_transaction(script, mine, producer, committed, OWN_EPOCHS if version >= ADDING else 3)
             note_offsets(script, f"{committed} {version} ended", mine, name)
             script.ask(f"{committed} {version} ended", described, DescribeGroupsResponse, 5)
 
@@ -170,32 +176,32 @@ def commits_in_transactions(script: Transcript, name: str) -> None:
 # States
 
 
-def _reach_ongoing(script: Transcript, name: str, group: str, who: Who) -> None:
-    answer = script.client.call(make_add_request(name, who, (group, 0)), AddPartitionsToTxnResponse, 3)
+def _reach_ongoing(script: Transcript, name: str, group: str, producer: ProducerIdAndEpoch) -> None:
+    answer = script.client.call(make_add_request(name, producer, (group, 0)), AddPartitionsToTxnResponse, 3)
     assert not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
 
 
-def _reach_added(script: Transcript, name: str, group: str, who: Who) -> None:
-    add_offsets(script, name, who, group)
+def _reach_added(script: Transcript, name: str, group: str, producer: ProducerIdAndEpoch) -> None:
+    add_offsets(script, name, producer, group)
 
 
-def _reach_written(script: Transcript, name: str, group: str, who: Who) -> None:
-    add_offsets(script, name, who, group)
-    script.client.call(make_txn_commit_request(name, who, group, group, (0, 3)), TxnOffsetCommitResponse, MEMBERS)
+def _reach_written(script: Transcript, name: str, group: str, producer: ProducerIdAndEpoch) -> None:
+    add_offsets(script, name, producer, group)
+    script.client.call(make_txn_commit_request(name, producer, group, group, (0, 3)), TxnOffsetCommitResponse, MEMBERS)
 
 
-def _reach_committed(script: Transcript, name: str, group: str, who: Who) -> None:
-    _reach_written(script, name, group, who)
-    end_transaction(script, name, who)
+def _reach_committed(script: Transcript, name: str, group: str, producer: ProducerIdAndEpoch) -> None:
+    _reach_written(script, name, group, producer)
+    end_transaction(script, name, producer)
 
 
-def _reach_aborted(script: Transcript, name: str, group: str, who: Who) -> None:
-    _reach_written(script, name, group, who)
-    end_transaction(script, name, who, False)
+def _reach_aborted(script: Transcript, name: str, group: str, producer: ProducerIdAndEpoch) -> None:
+    _reach_written(script, name, group, producer)
+    end_transaction(script, name, producer, False)
 
 
-STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
-    "Empty": lambda script, name, group, who: None,
+STATES: dict[str, Callable[[Transcript, str, str, ProducerIdAndEpoch], None]] = {
+    "Empty": lambda script, name, group, producer: None,
     "Ongoing": _reach_ongoing,
     "added": _reach_added,
     "written": _reach_written,
@@ -205,7 +211,7 @@ STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
 
 
 def commits_in_every_state(script: Transcript, name: str) -> None:
-    """Each with the right producer, older and newer epochs, another producer id and another transactional id."""
+    """Send each with the right producer, older and newer epochs, another producer id and another transactional id."""
     script.create_topic(name, 2)
     wait_for_both(script, name)
     numbers = count()
@@ -214,14 +220,14 @@ def commits_in_every_state(script: Transcript, name: str) -> None:
             for kind in ("right", "older", "newer", "another id", "another name", "no name", "no id"):
                 mine = f"{name}-{next(numbers)}"
                 a_producer(script, mine)
-                who = a_producer(script, mine)
-                reach(script, mine, name, who)
+                producer = a_producer(script, mine)
+                reach(script, mine, name, producer)
                 given = {
-                    "older": (who[0], who[1] - 1),
-                    "newer": (who[0], who[1] + 1),
-                    "another id": (who[0] + 500_000, who[1]),
+                    "older": (producer[0], producer[1] - 1),
+                    "newer": (producer[0], producer[1] + 1),
+                    "another id": (producer[0] + 500_000, producer[1]),
                     "no id": (-1, -1),
-                }.get(kind, who)
+                }.get(kind, producer)
                 called = {"another name": f"{mine}-unknown", "no name": ""}.get(kind, mine)
                 label = f"{state}: {kind}"
                 script.ask(
@@ -236,27 +242,27 @@ def odd_commits_in_transactions(script: Transcript, name: str) -> None:
     wait_for_both(script, name)
     for version in VERSIONS:
         mine = f"{name}-{version}"
-        who = a_producer(script, mine)
-        add_offsets(script, mine, who, mine)
-        long_note = make_txn_commit_request(mine, who, mine, name, (0, 1), (1, 2))
+        producer = a_producer(script, mine)
+        add_offsets(script, mine, producer, mine)
+        long_note = make_txn_commit_request(mine, producer, mine, name, (0, 1), (1, 2))
         long_note.topics[0].partitions[0].committed_metadata = "x" * 5000
-        no_note = make_txn_commit_request(mine, who, mine, name, (0, 1))
+        no_note = make_txn_commit_request(mine, producer, mine, name, (0, 1))
         no_note.topics[0].partitions[0].committed_metadata = None
         for label, request in {
-            "no group": make_txn_commit_request(mine, who, "", name, (0, 1)),
-            "unknown topic": make_txn_commit_request(mine, who, mine, f"{name}-absent", (0, 1)),
-            "unknown partition": make_txn_commit_request(mine, who, mine, name, (2, 1), (0, 1)),
-            "negative partition": make_txn_commit_request(mine, who, mine, name, (-1, 1)),
-            "negative offset": make_txn_commit_request(mine, who, mine, name, (0, -5)),
-            "nothing": make_txn_commit_request(mine, who, mine, name),
-            "no topics": make_txn_commit_request(mine, who, mine, name, topics=[]),
-            "twice": make_txn_commit_request(mine, who, mine, name, (0, 5), (0, 6)),
+            "no group": make_txn_commit_request(mine, producer, "", name, (0, 1)),
+            "unknown topic": make_txn_commit_request(mine, producer, mine, f"{name}-absent", (0, 1)),
+            "unknown partition": make_txn_commit_request(mine, producer, mine, name, (2, 1), (0, 1)),
+            "negative partition": make_txn_commit_request(mine, producer, mine, name, (-1, 1)),
+            "negative offset": make_txn_commit_request(mine, producer, mine, name, (0, -5)),
+            "nothing": make_txn_commit_request(mine, producer, mine, name),
+            "no topics": make_txn_commit_request(mine, producer, mine, name, topics=[]),
+            "twice": make_txn_commit_request(mine, producer, mine, name, (0, 5), (0, 6)),
             "long metadata": long_note,
             "no metadata": no_note,
         }.items():
             script.ask(label, request, TxnOffsetCommitResponse, version)
         note_offsets(script, f"{version} open", mine, name)
-        end_transaction(script, mine, who)
+        end_transaction(script, mine, producer)
         note_offsets(script, f"{version} committed", mine, name)
 
 
@@ -276,7 +282,7 @@ def commits_of_classic_members(script: Transcript, name: str) -> None:
     rejoined = script.client.call(make_join_request(name, member), JoinGroupResponse, 3)
     _ask_as_members(script, "completing", name, member, rejoined.generation_id)
     waiting.close()
-    everybody = [MemberIdentity(member_id=each) for each in (member, newcomer.member_id)]
+    everybody = [MemberIdentity(member_id=member_id) for member_id in (member, newcomer.member_id)]
     script.client.call(LeaveGroupRequest(group_id=name, members=everybody), LeaveGroupResponse, 3)
     _ask_as_members(script, "empty", name, member, rejoined.generation_id)
     _ask_as_members(script, "unknown", f"{name}-absent", member, generation, topic=name)
@@ -306,12 +312,12 @@ def _ask_as_members(
     }
     for version in (2, MEMBERS, 4, ADDING):
         name = f"{group}-{state}-{version}"
-        who = a_producer(script, name)
-        add_offsets(script, name, who, group)
+        producer = a_producer(script, name)
+        add_offsets(script, name, producer, group)
         for label, fields in kinds.items() if version >= MEMBERS else [("nobody", {})]:
-            request = make_txn_commit_request(name, who, group, topic or group, (0, version), **fields)
+            request = make_txn_commit_request(name, producer, group, topic or group, (0, version), **fields)
             script.ask(f"{state}: {label}", request, TxnOffsetCommitResponse, version)
-        end_transaction(script, name, who, False)
+        end_transaction(script, name, producer, False)
 
 
 def commits_of_static_members(script: Transcript, name: str) -> None:
@@ -338,11 +344,13 @@ def commits_of_consumers(script: Transcript, name: str) -> None:
     for epoch in (1, 2, 3, 4):
         for topic in (name, f"{name}-other"):
             mine = f"{topic}-{epoch}"
-            who = a_producer(script, mine)
-            add_offsets(script, mine, who, name)
-            request = make_txn_commit_request(mine, who, name, topic, (0, epoch), member_id="m", generation_id=epoch)
+            producer = a_producer(script, mine)
+            add_offsets(script, mine, producer, name)
+            request = make_txn_commit_request(
+                mine, producer, name, topic, (0, epoch), member_id="m", generation_id=epoch
+            )
             script.ask(f"{epoch} for {topic}", request, TxnOffsetCommitResponse, MEMBERS)
-            end_transaction(script, mine, who, False)
+            end_transaction(script, mine, producer, False)
     group.ask("leaves", make_heartbeat(name, "m", -1))
     _ask_as_members(script, "empty consumer", name, "m", 4)
 
@@ -372,38 +380,38 @@ def commits_of_both_kinds(script: Transcript, name: str) -> None:
 
 
 def _has_no_offsets(script: Transcript, topic: str) -> bool:
-    """Whether the group of a topic that was deleted has no offsets of it any more: Kafka answers first."""
+    """Return whether the deleted topic's offsets are gone from its group: Kafka removes them after its response."""
     wanted = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=topic, topics=None)], require_stable=True)
     answer = script.client.call(wanted, OffsetFetchResponse, 9)
-    return topic not in {each.name for each in answer.groups[0].topics}
+    return topic not in {response_topic.name for response_topic in answer.groups[0].topics}
 
 
 def deleting_what_is_pending(script: Transcript, name: str) -> None:
     script.create_topic(name, 3)
     wait_for_both(script, name)
-    for what in ("group", "offset", "topic"):
-        group, topic = f"{name}-{what}", f"{name}-{what}"
+    for kind in ("group", "offset", "topic"):
+        group, topic = f"{name}-{kind}", f"{name}-{kind}"
         script.create_topic(topic, 3)
         script.client.call(make_commit_request(group, topic, 1), OffsetCommitResponse, 9)
-        who = begin_transaction(script, group, group, topic, (0, 5), (1, 5))
-        add_offsets(script, group, who, group)
-        other = make_txn_commit_request(group, who, group, name, (0, 6))
+        producer = begin_transaction(script, group, group, topic, (0, 5), (1, 5))
+        add_offsets(script, group, producer, group)
+        other = make_txn_commit_request(group, producer, group, name, (0, 6))
         script.client.call(other, TxnOffsetCommitResponse, MEMBERS)
-        if what == "group":
+        if kind == "group":
             script.ask("delete group", DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse, 2)
             script.ask("deleted", DescribeGroupsRequest(groups=[group]), DescribeGroupsResponse, 5)
-        elif what == "offset":
+        elif kind == "offset":
             partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1, 2)]
             wanted = OffsetDeleteRequestTopic(name=topic, partitions=partitions)
             script.ask("delete", OffsetDeleteRequest(group_id=group, topics=[wanted]), OffsetDeleteResponse, 0)
         else:
             script.client.call(DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000), DeleteTopicsResponse, 4)
             until(partial(_has_no_offsets, script, topic))
-        note_offsets(script, f"{what} deleted", group, topic)
-        note_offsets(script, f"{what} deleted, others", group, name)
-        end_transaction(script, group, who)
-        note_offsets(script, f"{what} committed", group, topic)
-        note_offsets(script, f"{what} committed, others", group, name)
+        note_offsets(script, f"{kind} deleted", group, topic)
+        note_offsets(script, f"{kind} deleted, others", group, name)
+        end_transaction(script, group, producer)
+        note_offsets(script, f"{kind} committed", group, topic)
+        note_offsets(script, f"{kind} committed, others", group, name)
 
 
 def fencing_who_commits(script: Transcript, name: str) -> None:
@@ -412,16 +420,16 @@ def fencing_who_commits(script: Transcript, name: str) -> None:
     wait_for_both(script, name)
     for version in VERSIONS:
         mine = f"{name}-{version}"
-        who = begin_transaction(script, mine, mine, name, (0, 5))
+        producer = begin_transaction(script, mine, mine, name, (0, 5))
         script.client.call(make_init_request(mine), InitProducerIdResponse, 4)
         await_end(script, mine)
         note_offsets(script, f"{version} fenced", mine, name)
-        script.ask("old", make_txn_commit_request(mine, who, mine, name, (0, 6)), TxnOffsetCommitResponse, version)
+        script.ask("old", make_txn_commit_request(mine, producer, mine, name, (0, 6)), TxnOffsetCommitResponse, version)
         new = a_producer(script, mine)
         add_offsets(script, mine, new, mine)
         script.ask("new", make_txn_commit_request(mine, new, mine, name, (0, 7)), TxnOffsetCommitResponse, version)
         script.ask(
-            "old again", make_txn_commit_request(mine, who, mine, name, (0, 8)), TxnOffsetCommitResponse, version
+            "old again", make_txn_commit_request(mine, producer, mine, name, (0, 8)), TxnOffsetCommitResponse, version
         )
         end_transaction(script, mine, new)
         note_offsets(script, f"{version} at last", mine, name)
@@ -435,15 +443,15 @@ def markers_for_offsets(script: Transcript, name: str) -> None:
     script.create_topic(name, 2)
     wait_for_both(script, name)
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name=OFFSETS_TOPIC)])
-    found = script.client.call(wanted, MetadataResponse, 12).topics[0]
-    partition = partition_for_key(name, len(found.partitions))
+    topic = script.client.call(wanted, MetadataResponse, 12).topics[0]
+    partition = partition_for_key(name, len(topic.partitions))
     for committed in (False, True):
         mine = f"{name}-{committed}"
-        who = begin_transaction(script, mine, name, name, (0, 5))
+        producer = begin_transaction(script, mine, name, name, (0, 5))
         note_offsets(script, f"{committed} open", name, name)
-        for label, epoch in (("older", who[1] - 1), ("right", who[1]), ("right again", who[1])):
+        for label, epoch in (("older", producer[1] - 1), ("right", producer[1]), ("right again", producer[1])):
             marker = WritableTxnMarker(
-                producer_id=who[0],
+                producer_id=producer[0],
                 producer_epoch=epoch,
                 transaction_result=committed,
                 topics=[WritableTxnMarkerTopic(name=OFFSETS_TOPIC, partition_indexes=[partition])],
@@ -456,12 +464,12 @@ def markers_for_offsets(script: Transcript, name: str) -> None:
         for version in (MEMBERS, ADDING):
             script.ask(
                 f"{committed} behind",
-                make_txn_commit_request(mine, who, name, name, (0, 6)),
+                make_txn_commit_request(mine, producer, name, name, (0, 6)),
                 TxnOffsetCommitResponse,
                 version,
             )
         note_offsets(script, f"{committed} behind", name, name)
-        end_transaction(script, mine, who, False)
+        end_transaction(script, mine, producer, False)
         note_offsets(script, f"{committed} ended", name, name)
 
 

@@ -10,7 +10,7 @@ from compat_tests.raw_client import produce_request
 from compat_tests.same_answers.records import fetch_of, list_offsets_of
 from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
-    Who,
+    ProducerIdAndEpoch,
     a_producer,
     await_end,
     make_add_request,
@@ -31,11 +31,17 @@ ADDING = 12
 """The version of Produce from which on a partition comes to be part of the transaction by itself."""
 
 
-def make_batch(who: Who, sequence: int, *, count: int = 2, transactional: bool = True, at_ms: int = 0) -> bytes:
+def make_batch(
+    producer: ProducerIdAndEpoch, sequence: int, *, count: int = 2, transactional: bool = True, at_ms: int = 0
+) -> bytes:
     """A batch of a producer."""
     records: list[NewRecord] = [(RECENT_MS + at_ms + index, b"k", b"value", []) for index in range(count)]
     return build_batch(
-        records, producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=transactional
+        records,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=sequence,
+        transactional=transactional,
     )
 
 
@@ -64,7 +70,7 @@ def note_partition(script: Transcript, label: str, topic: str) -> None:
     )
     for producer in described.topics[0].partitions[0].active_producers:
         producer.last_timestamp = _make_comparable(producer.last_timestamp)
-    described.topics[0].partitions[0].active_producers.sort(key=lambda each: each.producer_id)
+    described.topics[0].partitions[0].active_producers.sort(key=lambda active: active.producer_id)
     script.note(f"{label}: producers", described)
 
 
@@ -78,25 +84,29 @@ def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: i
     answer = script.client.call(asked, FetchResponse, version)
     for topic in answer.responses:
         for part in topic.partitions:
-            headers = [read_header(each) for each in split_batches(bytes(part.records or b""))]  # type: ignore[arg-type]
-            fields = [(each.base_offset, each.last_offset, each.attributes, each.base_sequence) for each in headers]
-            part.records = repr([fields, [each.producer_epoch for each in headers]]).encode()
+            headers = [read_header(batch) for batch in split_batches(bytes(part.records or b""))]  # type: ignore[arg-type]
+            fields = [
+                (header.base_offset, header.last_offset, header.attributes, header.base_sequence) for header in headers
+            ]
+            part.records = repr([fields, [header.producer_epoch for header in headers]]).encode()
     script.note(label, answer)
 
 
-def add_partition(script: Transcript, name: str, who: Who, topic: str) -> None:
-    """Have partition 0 in the transaction; note nothing of it."""
+def add_partition(script: Transcript, name: str, producer: ProducerIdAndEpoch, topic: str) -> None:
+    """Add partition 0 to the transaction without a note."""
 
     def is_added() -> bool:
-        answer = script.client.call(make_add_request(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+        answer = script.client.call(make_add_request(name, producer, (topic, 0)), AddPartitionsToTxnResponse, 3)
         return not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
 
     until(is_added)
 
 
-def end_transaction(script: Transcript, name: str, who: Who, committed: bool, version: int = 4) -> None:
-    """End a transaction in all its partitions; note nothing of it."""
-    assert script.client.call(make_end_request(name, who, committed), EndTxnResponse, version).error_code == 0
+def end_transaction(
+    script: Transcript, name: str, producer: ProducerIdAndEpoch, committed: bool, version: int = 4
+) -> None:
+    """End a transaction in all its partitions without a note."""
+    assert script.client.call(make_end_request(name, producer, committed), EndTxnResponse, version).error_code == 0
     await_end(script, name)
 
 
@@ -110,22 +120,22 @@ def produce_in_transactions(script: Transcript, name: str) -> None:
         topic, mine, other = f"{name}-{version}", f"{name}-{version}-a", f"{name}-{version}-b"
         script.create_topic(topic)
         a_producer(script, mine)
-        who, another = a_producer(script, mine), a_producer(script, other)
+        producer, another = a_producer(script, mine), a_producer(script, other)
         send = partial(_send_batch, script, topic, version)
-        send("not added", mine, make_batch(who, 0))
-        add_partition(script, mine, who, topic)
-        send("first", mine, make_batch(who, 0))
-        send("first again", mine, make_batch(who, 0))
-        send("second", mine, make_batch(who, 2))
-        send("gap", mine, make_batch(who, 9))
-        send("not in the transaction", mine, make_batch(who, 4, transactional=False))
-        send("older epoch", mine, make_batch((who[0], who[1] - 1), 4))
-        send("newer epoch", mine, make_batch((who[0], who[1] + 1), 0))
-        send("unknown producer", mine, make_batch((who[0] + 500_000, 0), 0))
+        send("not added", mine, make_batch(producer, 0))
+        add_partition(script, mine, producer, topic)
+        send("first", mine, make_batch(producer, 0))
+        send("first again", mine, make_batch(producer, 0))
+        send("second", mine, make_batch(producer, 2))
+        send("gap", mine, make_batch(producer, 9))
+        send("not in the transaction", mine, make_batch(producer, 4, transactional=False))
+        send("older epoch", mine, make_batch((producer[0], producer[1] - 1), 4))
+        send("newer epoch", mine, make_batch((producer[0], producer[1] + 1), 0))
+        send("unknown producer", mine, make_batch((producer[0] + 500_000, 0), 0))
         send("unknown transactional id", f"{mine}-unknown", make_batch(another, 0))
         script.ask(
             f"no transactional id {version}",
-            make_produce_request(topic, None, make_batch(who, 4)),
+            make_produce_request(topic, None, make_batch(producer, 4)),
             ProduceResponse,
             version,
         )
@@ -134,11 +144,11 @@ def produce_in_transactions(script: Transcript, name: str) -> None:
         send("another one", other, make_batch(another, 0, at_ms=500))
         end_transaction(script, other, another, True)
         note_partition(script, f"{version} first still open", topic)
-        end_transaction(script, mine, who, False)
+        end_transaction(script, mine, producer, False)
         note_partition(script, f"{version} aborted", topic)
-        send("late", mine, make_batch(who, 4))
-        add_partition(script, mine, who, topic)
-        send("next transaction", mine, make_batch(who, 4))
+        send("late", mine, make_batch(producer, 4))
+        add_partition(script, mine, producer, topic)
+        send("next transaction", mine, make_batch(producer, 4))
         note_partition(script, f"{version} next", topic)
 
 
@@ -146,23 +156,23 @@ def repetition_of_an_aborted_batch(script: Transcript, name: str) -> None:
     """A client gives up a batch, which was stored nevertheless, and continues with its sequence numbers."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
-    who = a_producer(script, name)
+    producer = a_producer(script, name)
     send = partial(_send_batch, script, name, 11)
-    add_partition(script, name, who, name)
-    send("first", name, make_batch(who, 0))
-    end_transaction(script, name, who, False)
-    add_partition(script, name, who, name)
-    send("again", name, make_batch(who, 0))
+    add_partition(script, name, producer, name)
+    send("first", name, make_batch(producer, 0))
+    end_transaction(script, name, producer, False)
+    add_partition(script, name, producer, name)
+    send("again", name, make_batch(producer, 0))
 
 
 def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     script.create_topic(name, message_timestamp_type="LogAppendTime")
     for committed in (True, False):
-        who = a_producer(script, name)
-        add_partition(script, name, who, name)
-        _send_batch(script, name, 11, f"a batch {committed}", name, make_batch(who, 0))
-        end_transaction(script, name, who, committed)
+        producer = a_producer(script, name)
+        add_partition(script, name, producer, name)
+        _send_batch(script, name, 11, f"a batch {committed}", name, make_batch(producer, 0))
+        end_transaction(script, name, producer, committed)
         for isolation in (0, 1):
             asked = fetch_of(name)
             asked.isolation_level = isolation
@@ -173,17 +183,17 @@ def readers_in_sessions(script: Transcript, name: str) -> None:
     """The view of a reader of committed records while a transaction continues, and after its end."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
-    who = a_producer(script, name)
+    producer = a_producer(script, name)
     opening = fetch_of(name)
     opening.isolation_level, opening.session_epoch = 1, 0
     opened = script.ask("open", opening, FetchResponse, 11)
     assert opened is not None
-    add_partition(script, name, who, name)
+    add_partition(script, name, producer, name)
     for epoch, sequence in enumerate((0, 2, 4, None), 1):
         if sequence is None:
-            end_transaction(script, name, who, False)
+            end_transaction(script, name, producer, False)
         else:
-            _send_batch(script, name, 11, f"batch {sequence}", name, make_batch(who, sequence))
+            _send_batch(script, name, 11, f"batch {sequence}", name, make_batch(producer, sequence))
         following = FetchRequest(max_wait_ms=50, min_bytes=1, max_bytes=1 << 20, isolation_level=1)
         following.session_id, following.session_epoch = opened.session_id, epoch
         note_fetched(script, f"next {epoch}", following)
@@ -193,23 +203,23 @@ def produce_with_own_epochs(script: Transcript, name: str) -> None:
     """By clients that leave adding partitions to the broker."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
-    who = a_producer(script, name)
+    producer = a_producer(script, name)
     send = partial(_send_batch, script, name, ADDING)
-    send("not at zero", name, make_batch(who, 3))
-    send("unknown producer", name, make_batch((who[0] + 500_000, 0), 0))
-    send("newer epoch", name, make_batch((who[0], who[1] + 1), 0))
-    send("unknown transactional id", f"{name}-unknown", make_batch(who, 0))
+    send("not at zero", name, make_batch(producer, 3))
+    send("unknown producer", name, make_batch((producer[0] + 500_000, 0), 0))
+    send("newer epoch", name, make_batch((producer[0], producer[1] + 1), 0))
+    send("unknown transactional id", f"{name}-unknown", make_batch(producer, 0))
     for committed in (True, False):
-        send(f"first {committed}", name, make_batch(who, 0))
-        send(f"again {committed}", name, make_batch(who, 0))
-        send(f"second {committed}", name, make_batch(who, 2))
+        send(f"first {committed}", name, make_batch(producer, 0))
+        send(f"again {committed}", name, make_batch(producer, 0))
+        send(f"second {committed}", name, make_batch(producer, 2))
         note_partition(script, f"open {committed}", name)
-        end_transaction(script, name, who, committed, OWN_EPOCHS)
+        end_transaction(script, name, producer, committed, OWN_EPOCHS)
         note_partition(script, f"ended {committed}", name)
-        send(f"late {committed}", name, make_batch(who, 4))
-        send(f"late repetition {committed}", name, make_batch(who, 2))
-        who = (who[0], who[1] + 1)
-        send(f"new epoch not at zero {committed}", name, make_batch(who, 4))
+        send(f"late {committed}", name, make_batch(producer, 4))
+        send(f"late repetition {committed}", name, make_batch(producer, 2))
+        producer = (producer[0], producer[1] + 1)
+        send(f"new epoch not at zero {committed}", name, make_batch(producer, 4))
 
 
 def _send_batch(script: Transcript, topic: str, version: int, label: str, name: str, batch: bytes) -> None:
@@ -224,7 +234,7 @@ def _send_batch(script: Transcript, topic: str, version: int, label: str, name: 
 
 
 PASSING = (51, 19)
-"""CONCURRENT_TRANSACTIONS, and what older clients are told in place of it."""
+"""CONCURRENT_TRANSACTIONS, and the error code that older clients receive in place of it."""
 
 SCRIPTS = (
     produce_in_transactions,

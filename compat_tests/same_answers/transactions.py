@@ -20,7 +20,7 @@ from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindC
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkacompat.wire.errors import ErrorCode
 
-Who = tuple[int, int]
+ProducerIdAndEpoch = tuple[int, int]
 """A producer id and its epoch."""
 
 NOT_READY = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
@@ -30,25 +30,27 @@ OWN_EPOCHS = 5
 
 
 def wait_for_coordinator(script: Transcript, name: str) -> None:
-    """Ask until the broker has created and loaded its transactions topic; note nothing of it."""
+    """Ask until the broker has created and loaded its transactions topic, without a note."""
 
     def is_ready() -> bool:
         wanted = FindCoordinatorRequest(key=name, key_type=1)
-        found = script.client.call(wanted, FindCoordinatorResponse, 1)
+        coordinator = script.client.call(wanted, FindCoordinatorResponse, 1)
         answer = script.client.call(make_init_request(f"{name}-ready"), InitProducerIdResponse, 4)
-        return not found.error_code and answer.error_code not in PASSING
+        return not coordinator.error_code and answer.error_code not in PASSING
 
     until(is_ready)
 
 
-def make_init_request(name: str | None, who: Who = (-1, -1), timeout_ms: int = 60_000) -> InitProducerIdRequest:
+def make_init_request(
+    name: str | None, producer: ProducerIdAndEpoch = (-1, -1), timeout_ms: int = 60_000
+) -> InitProducerIdRequest:
     return InitProducerIdRequest(
-        transactional_id=name, transaction_timeout_ms=timeout_ms, producer_id=who[0], producer_epoch=who[1]
+        transactional_id=name, transaction_timeout_ms=timeout_ms, producer_id=producer[0], producer_epoch=producer[1]
     )
 
 
-def a_producer(script: Transcript, name: str) -> Who:
-    """A transactional id's next producer; note nothing of it."""
+def a_producer(script: Transcript, name: str) -> ProducerIdAndEpoch:
+    """Return a transactional id's next producer, without a note."""
 
     def asked() -> InitProducerIdResponse | None:
         answer = script.client.call(make_init_request(name), InitProducerIdResponse, 4)
@@ -67,29 +69,33 @@ def group_topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
     return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in grouped.items()]
 
 
-def make_add_request(name: str, who: Who, *partitions: tuple[str, int]) -> AddPartitionsToTxnRequest:
+def make_add_request(
+    name: str, producer: ProducerIdAndEpoch, *partitions: tuple[str, int]
+) -> AddPartitionsToTxnRequest:
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=name,
-        v3_and_below_producer_id=who[0],
-        v3_and_below_producer_epoch=who[1],
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
         v3_and_below_topics=group_topics(*partitions),
     )
 
 
 def make_transaction(
-    name: str, who: Who, *partitions: tuple[str, int], verify_only: bool = False
+    name: str, producer: ProducerIdAndEpoch, *partitions: tuple[str, int], verify_only: bool = False
 ) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
         transactional_id=name,
-        producer_id=who[0],
-        producer_epoch=who[1],
+        producer_id=producer[0],
+        producer_epoch=producer[1],
         verify_only=verify_only,
         topics=group_topics(*partitions),
     )
 
 
-def make_end_request(name: str, who: Who, committed: bool = True) -> EndTxnRequest:
-    return EndTxnRequest(transactional_id=name, producer_id=who[0], producer_epoch=who[1], committed=committed)
+def make_end_request(name: str, producer: ProducerIdAndEpoch, committed: bool = True) -> EndTxnRequest:
+    return EndTxnRequest(
+        transactional_id=name, producer_id=producer[0], producer_epoch=producer[1], committed=committed
+    )
 
 
 def make_describe_request(*names: str) -> DescribeTransactionsRequest:
@@ -112,25 +118,25 @@ def note_state(script: Transcript, label: str, name: str) -> None:
     await_end(script, name)
     answer = script.client.call(make_describe_request(name), DescribeTransactionsResponse, 0)
     for topic in answer.transaction_states[0].topics:
-        topic.partitions.sort()  # Kafka tells them in no order.
+        topic.partitions.sort()  # Kafka lists them in no order.
     script.note(f"{label}: described", answer)
 
 
-STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
-    "Empty": lambda script, name, topic, who: None,
-    "Ongoing": lambda script, name, topic, who: add_partition(script, name, topic, who),
-    "CompleteCommit": lambda script, name, topic, who: end_transaction(script, name, topic, who, True),
-    "CompleteAbort": lambda script, name, topic, who: end_transaction(script, name, topic, who, False),
+STATES: dict[str, Callable[[Transcript, str, str, ProducerIdAndEpoch], None]] = {
+    "Empty": lambda script, name, topic, producer: None,
+    "Ongoing": lambda script, name, topic, producer: add_partition(script, name, topic, producer),
+    "CompleteCommit": lambda script, name, topic, producer: end_transaction(script, name, topic, producer, True),
+    "CompleteAbort": lambda script, name, topic, producer: end_transaction(script, name, topic, producer, False),
 }
 
 
-def add_partition(script: Transcript, name: str, topic: str, who: Who) -> None:
-    script.client.call(make_add_request(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+def add_partition(script: Transcript, name: str, topic: str, producer: ProducerIdAndEpoch) -> None:
+    script.client.call(make_add_request(name, producer, (topic, 0)), AddPartitionsToTxnResponse, 3)
 
 
-def end_transaction(script: Transcript, name: str, topic: str, who: Who, committed: bool) -> None:
-    add_partition(script, name, topic, who)
-    answer = script.client.call(make_end_request(name, who, committed), EndTxnResponse, 4)
+def end_transaction(script: Transcript, name: str, topic: str, producer: ProducerIdAndEpoch, committed: bool) -> None:
+    add_partition(script, name, topic, producer)
+    answer = script.client.call(make_end_request(name, producer, committed), EndTxnResponse, 4)
     assert answer.error_code == 0, answer
     await_end(script, name)
 
@@ -171,7 +177,7 @@ def producers_that_say_who_they_are(script: Transcript, name: str) -> None:
     for version in (3, 4, 5):
         mine = f"{name}-{version}"
         producer_id, epoch = a_producer(script, mine)
-        for label, who in {
+        for label, producer in {
             "first": (producer_id, epoch),
             "repeated": (producer_id, epoch),
             "next": (producer_id, epoch + 1),
@@ -182,7 +188,7 @@ def producers_that_say_who_they_are(script: Transcript, name: str) -> None:
             "no id": (-1, epoch),
             "end of epochs": (producer_id, 32766),
         }.items():
-            script.ask(label, make_init_request(mine, who), InitProducerIdResponse, version)
+            script.ask(label, make_init_request(mine, producer), InitProducerIdResponse, version)
         unknown = make_init_request(f"{mine}-unknown", (producer_id, epoch))
         script.ask("unknown id", unknown, InitProducerIdResponse, version)
 
@@ -194,36 +200,38 @@ def transactions_of_old(script: Transcript, name: str) -> None:
     for version in range(5):
         for committed in (True, False):
             mine, label = f"{name}-{version}-{committed}", f"commit {committed}"
-            who = a_producer(script, mine)
+            producer = a_producer(script, mine)
             offsets = AddOffsetsToTxnRequest(
-                transactional_id=mine, producer_id=who[0], producer_epoch=who[1], group_id=name
+                transactional_id=mine, producer_id=producer[0], producer_epoch=producer[1], group_id=name
             )
             for _ in range(2):
                 script.ask(
                     f"{label} {version} first {_}",
-                    make_add_request(mine, who, (name, 0)),
+                    make_add_request(mine, producer, (name, 0)),
                     AddPartitionsToTxnResponse,
                     min(version, 3),
                 )
             script.ask(
                 f"{label} {version} second",
-                make_add_request(mine, who, (name, 0), (name, 1)),
+                make_add_request(mine, producer, (name, 0), (name, 1)),
                 AddPartitionsToTxnResponse,
                 min(version, 3),
             )
             script.ask(f"{label} offsets", offsets, AddOffsetsToTxnResponse, version)
-            script.ask(f"{label} end", make_end_request(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} end", make_end_request(mine, producer, committed), EndTxnResponse, version)
             note_state(script, f"{label} {version}", mine)
-            script.ask(f"{label} end again", make_end_request(mine, who, committed), EndTxnResponse, version)
-            script.ask(f"{label} end otherwise", make_end_request(mine, who, not committed), EndTxnResponse, version)
+            script.ask(f"{label} end again", make_end_request(mine, producer, committed), EndTxnResponse, version)
+            script.ask(
+                f"{label} end otherwise", make_end_request(mine, producer, not committed), EndTxnResponse, version
+            )
             script.ask(
                 f"{label} {version} next",
-                make_add_request(mine, who, (name, 1)),
+                make_add_request(mine, producer, (name, 1)),
                 AddPartitionsToTxnResponse,
                 min(version, 3),
             )
             note_state(script, f"{label} {version} next", mine)
-            script.ask(f"{label} next end", make_end_request(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} next end", make_end_request(mine, producer, committed), EndTxnResponse, version)
 
 
 def transactions_with_own_epochs(script: Transcript, name: str) -> None:
@@ -231,20 +239,20 @@ def transactions_with_own_epochs(script: Transcript, name: str) -> None:
     script.create_topic(name, 1)
     for committed in (True, False):
         mine, label = f"{name}-{committed}", f"commit {committed}"
-        who = a_producer(script, mine)
+        producer = a_producer(script, mine)
         step = partial(_own_epochs_step, script, mine)
-        step(f"{label} of nothing", make_end_request(mine, who, committed))
-        who = a_producer(script, mine)
-        request = AddPartitionsToTxnRequest(transactions=[make_transaction(mine, who, (name, 0))])
+        step(f"{label} of nothing", make_end_request(mine, producer, committed))
+        producer = a_producer(script, mine)
+        request = AddPartitionsToTxnRequest(transactions=[make_transaction(mine, producer, (name, 0))])
         script.ask(f"{label} add", request, AddPartitionsToTxnResponse, 5)
-        step(f"{label} end", make_end_request(mine, who, committed))
+        step(f"{label} end", make_end_request(mine, producer, committed))
         for otherwise in (committed, not committed):
-            step(f"{label} repeated {otherwise}", make_end_request(mine, who, otherwise))
-        following = (who[0], who[1] + 1)
+            step(f"{label} repeated {otherwise}", make_end_request(mine, producer, otherwise))
+        following = (producer[0], producer[1] + 1)
         step(f"{label} abort of nothing", make_end_request(mine, following, False))
         step(f"{label} abort of nothing repeated", make_end_request(mine, following, False))
-        step(f"{label} commit of nothing", make_end_request(mine, (who[0], who[1] + 2), True))
-        step(f"{label} old epoch", make_end_request(mine, who, committed))
+        step(f"{label} commit of nothing", make_end_request(mine, (producer[0], producer[1] + 2), True))
+        step(f"{label} old epoch", make_end_request(mine, producer, committed))
         note_state(script, f"{label} at last", mine)
 
 

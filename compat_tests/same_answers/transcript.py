@@ -167,11 +167,11 @@ class Transcript:
 
     def _is_open(self, name: str, partitions: int) -> bool:
         wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-        found = self.client.call(wanted, MetadataResponse, 12).topics[0]
+        topic = self.client.call(wanted, MetadataResponse, 12).topics[0]
         parts = [ListOffsetsPartition(partition_index=number, timestamp=-1) for number in range(partitions)]
         asked = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=parts)])
         offsets = self.client.call(asked, ListOffsetsResponse, 5).topics[0].partitions
-        return found.error_code == 0 and not any(part.error_code for part in offsets)
+        return topic.error_code == 0 and not any(part.error_code for part in offsets)
 
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, Struct):

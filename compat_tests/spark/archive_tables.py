@@ -47,7 +47,7 @@ def added_later(scene: Scene, form: str) -> None:
     summary = run_archive(scene, "other", format=form)
     assert (summary.records, summary.offsets_there_already) == (20, 20)
     ranges = read_manifest(scene.session, str(scene.folder / "archive")).ranges
-    assert sorted(one[3:] for one in ranges) == [(0, 10, 10, 0, 9), (10, 30, 20, 10, 29), (30, 40, 10, 30, 39)]
+    assert sorted(span[3:] for span in ranges) == [(0, 10, 10, 0, 9), (10, 30, 20, 10, 29), (30, 40, 10, 30, 39)]
     assert_the_same(scene)
     assert count_rows(scene, form) == 40
 
@@ -65,7 +65,7 @@ def killed_behind_its_append(scene: Scene, form: str) -> None:
     assert count_rows(scene, form) == 40
     assert read_held(scene).count() == 0
     produce_all_kinds(scene.broker, scene.topic, 5, 2, first=20)
-    store = next(one for one in TableStore.__subclasses__() if one.format == form)
+    store = next(candidate for candidate in TableStore.__subclasses__() if candidate.format == form)
     with patch.object(store, "has", lambda *_: False):
         assert run_archive(scene, "new", format=form).records == 10
     assert count_rows(scene, form) == 50

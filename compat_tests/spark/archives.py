@@ -79,14 +79,14 @@ def read_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
     try:
         known = consumer.list_topics(timeout=30).topics
         places = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
-        consumer.assign([TopicPartition(one.topic, one.partition, -2) for one in places])
+        consumer.assign([TopicPartition(place.topic, place.partition, -2) for place in places])
         return check_distinct(_to_the_end(consumer, len(places)))
     finally:
         consumer.close()
 
 
 def _to_the_end(consumer: Consumer, ends: int) -> list[Archived]:
-    found = []
+    records = []
     while ends:
         message = consumer.poll(30)
         assert message is not None, f"{ends} partitions do not end"
@@ -94,8 +94,8 @@ def _to_the_end(consumer: Consumer, ends: int) -> list[Archived]:
             assert message.error().name() == "_PARTITION_EOF", message.error()
             ends -= 1
         else:
-            found.append(_as_archived(message))
-    return found
+            records.append(_as_archived(message))
+    return records
 
 
 def _as_archived(message: Any) -> Archived:
@@ -119,7 +119,7 @@ def read_frame(frame: Any) -> set[Archived]:
 
 def _from_row(*row: Any) -> Archived:
     topic, partition, offset, key, value, headers, timestamp_ms, timestamp_type = row
-    places = (_as_bytes(key), _as_bytes(value), tuple((one[0], _as_bytes(one[1])) for one in headers or ()))
+    places = (_as_bytes(key), _as_bytes(value), tuple((header[0], _as_bytes(header[1])) for header in headers or ()))
     return Archived(topic, partition, offset, *places, timestamp_ms, timestamp_type)
 
 
@@ -153,4 +153,4 @@ def assert_the_same(scene: Scene, *topics: str) -> None:
 
 def list_spans(scene: Scene) -> list[tuple[int, int, int]]:
     manifest = read_manifest(scene.session, str(scene.folder / "archive"))
-    return sorted((one.partition, one.from_offset, one.until_offset) for one in manifest.ranges)
+    return sorted((span.partition, span.from_offset, span.until_offset) for span in manifest.ranges)

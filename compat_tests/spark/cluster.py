@@ -61,11 +61,11 @@ class Daemon:
     def wait_for_matches(self, pattern: str) -> list[str]:
         """Wait until the log matches *pattern*, and return all matches."""
 
-        def found() -> list[str]:
+        def find_matches() -> list[str]:
             assert is_alive(self.process.pid), self.log.read_text(errors="replace")[-4000:]
             return re.findall(pattern, self.log.read_text(errors="replace"))
 
-        return until(found, timeout_seconds=START_SECONDS)
+        return until(find_matches, timeout_seconds=START_SECONDS)
 
     def kill(self) -> None:
         """End the daemon alone, as a crash does; its executors notice it and end by themselves."""

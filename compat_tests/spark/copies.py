@@ -49,7 +49,7 @@ def read_contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
     )
     partitions = list(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
-    found: dict[int, list[Record]] = {partition: [] for partition in partitions}
+    records: dict[int, list[Record]] = {partition: [] for partition in partitions}
     waiting = set(partitions)
     while waiting:
         message = consumer.poll(30)
@@ -58,9 +58,9 @@ def read_contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
             assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
             waiting.discard(message.partition())
         else:
-            found[message.partition()].append(_as_record(message))
+            records[message.partition()].append(_as_record(message))
     consumer.close()
-    return found
+    return records
 
 
 def _as_record(message: Any) -> Record:
@@ -74,12 +74,12 @@ def _as_record(message: Any) -> Record:
 
 def record_contents(records: dict[int, list[Record]]) -> dict[int, list[Content]]:
     """Return the contents of the records of each partition, in their order."""
-    return {partition: [one.content for one in each] for partition, each in records.items()}
+    return {partition: [record.content for record in stored] for partition, stored in records.items()}
 
 
 def record_origins(records: dict[int, list[Record]]) -> dict[int, list[int]]:
     """Return the offsets that the records of each partition came from, in their order."""
-    return {partition: [int(one.origin["offset"]) for one in each] for partition, each in records.items()}
+    return {partition: [int(record.origin["offset"]) for record in stored] for partition, stored in records.items()}
 
 
 def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster: bool = True) -> None:
@@ -87,11 +87,11 @@ def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster
     original, copied = read_contents(source, topic), read_contents(target, copy)
     assert record_contents(copied) == record_contents(original)
     for partition, records in original.items():
-        origins = [(one.origin["topic"], int(one.origin["partition"])) for one in copied[partition]]
+        origins = [(record.origin["topic"], int(record.origin["partition"])) for record in copied[partition]]
         assert origins == [(topic, partition)] * len(records)
-        places = [(int(one.origin["offset"]), int(one.origin["timestamp"])) for one in copied[partition]]
-        assert places == [(one.offset, one.timestamp) for one in records]
-        assert all(("cluster" in one.origin) is cluster for one in copied[partition])
+        places = [(int(record.origin["offset"]), int(record.origin["timestamp"])) for record in copied[partition]]
+        assert places == [(record.offset, record.timestamp) for record in records]
+        assert all(("cluster" in record.origin) is cluster for record in copied[partition])
 
 
 def make_various_records(dice: random.Random, count: int) -> list[Content]:
@@ -135,7 +135,9 @@ def count_offsets(broker: Broker, topic: str) -> int:
     try:
         known = consumer.list_topics(timeout=30).topics.get(topic)
         partitions = list(known.partitions) if known and not known.error else []
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in partitions)
+        return sum(
+            consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1] for partition in partitions
+        )
     except KafkaException:
         return 0
 

@@ -57,7 +57,7 @@ def make_faults(seed: int, producers: int = 4, count: int = 100, partitions: int
 def interleave_records(faults: Faults, rng: Random) -> Faults:
     """Mix the records of a partition's producers; each keeps its own order."""
     for partition, records in faults.sent.items():
-        queues = [[one for one in records if one[0] == name] for name in sorted({name for name, _ in records})]
+        queues = [[record for record in records if record[0] == name] for name in sorted({name for name, _ in records})]
         faults.sent[partition] = list(_mix_queues(queues, rng))
     return faults
 
@@ -92,6 +92,6 @@ def produce_records(
 
 def numbers_of_findings(rows: Iterable[Mapping[str, Any]]) -> set[Numbered]:
     """Return the records that the findings of one kind name, which may be ranges."""
-    found = [(row["producer"], number) for row in rows for number in range(row["first"], row["last"] + 1)]
-    assert len(set(found)) == len(found), "a finding is told twice"
-    return set(found)
+    numbered = [(row["producer"], number) for row in rows for number in range(row["first"], row["last"] + 1)]
+    assert len(set(numbered)) == len(numbered), "a finding is reported twice"
+    return set(numbered)

@@ -27,17 +27,17 @@ def read_observations(file: Path) -> Observations:
 
 def compare_observations(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
     """Compare two brokers' observations; return lines about them, and whether there are any and all are equal."""
-    (one, ours), (other, theirs) = observed.items()
+    (broker, ours), (other, theirs) = observed.items()
     lines: list[str] = []
-    for test, what, here, there in list_differences(ours, theirs):
+    for test, name, here, there in list_differences(ours, theirs):
         lines += [
-            f"{test}: {what}",
-            f"  {one}: {shorten_value(here, there)}",
+            f"{test}: {name}",
+            f"  {broker}: {shorten_value(here, there)}",
             f"  {other}: {shorten_value(there, here)}",
         ]
     noted = sum(len(seen) for seen in ours.values())
     different = len(lines) // 3
-    lines.append(f"{noted} observations of {len(ours)} tests on {one} and on {other}: {different} differ")
+    lines.append(f"{noted} observations of {len(ours)} tests on {broker} and on {other}: {different} differ")
     return lines, different == 0 and noted > 0
 
 
@@ -45,13 +45,13 @@ def list_differences(ours: Observations, theirs: Observations) -> Iterator[tuple
     """Yield (test, name, ours, theirs) for each value that is missing on one broker or differs."""
     for test in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(test, {}), theirs.get(test, {})
-        for what in sorted(here.keys() | there.keys()):
-            if here.get(what, ABSENT) != there.get(what, ABSENT):
-                yield test, what, here.get(what, ABSENT), there.get(what, ABSENT)
+        for name in sorted(here.keys() | there.keys()):
+            if here.get(name, ABSENT) != there.get(name, ABSENT):
+                yield test, name, here.get(name, ABSENT), there.get(name, ABSENT)
 
 
 def shorten_value(value: Any, other: Any) -> str:
     """Return a value as text, without the part of a list that the other has too."""
     if isinstance(value, list) and isinstance(other, list):
-        value = [one for one in value if one not in other] or value
+        value = [item for item in value if item not in other] or value
     return str(value)[:SHOWN]

@@ -23,7 +23,9 @@ class Case:
 
     def __init__(self, spark: Any, broker: Broker, topic: str, folder: Path, **options: Any) -> None:
         create_topic(broker, topic, 2)
-        options = {name: one.format(topic=topic) if isinstance(one, str) else one for name, one in options.items()}
+        options = {
+            name: value.format(topic=topic) if isinstance(value, str) else value for name, value in options.items()
+        }
         self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
         self.settings = RollupSettings(
             **{
@@ -44,7 +46,7 @@ class Case:
 
     def run(self, events: Sequence[Event] = (), **source: str) -> RollupSummary:
         """Produce events, and roll up all that exist."""
-        self.produce([json.dumps(one) for one in events])
+        self.produce([json.dumps(event) for event in events])
         if events:
             self.model.batch(events)
         options = {"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": self.topic}

@@ -74,15 +74,15 @@ class Model:
         """
         over_ms = self.watermark_ms if late_until_ms is None else late_until_ms
         latest = self.watermark_ms + self.delay_ms
-        for one in events:
-            time_ms = int(datetime.fromisoformat(one["time"].replace("Z", "+00:00")).timestamp() * 1000)
+        for event in events:
+            time_ms = int(datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp() * 1000)
             latest = max(latest, time_ms)
             windows = list(self._windows(time_ms))
             open_ = [start for start in windows if start + self.window_ms > over_ms]
             self.late += not open_
             self.partly_late += 0 < len(open_) < len(windows)
             for start in open_:
-                self.groups.setdefault((start, one["place"]["country"]), []).append(one)
+                self.groups.setdefault((start, event["place"]["country"]), []).append(event)
         self.watermark_ms = latest - self.delay_ms
 
     def results(self, closed: bool = False, from_ms: int = 0) -> Results:
@@ -107,16 +107,16 @@ class Model:
 
 def compute_measures(events: Sequence[Event]) -> dict[str, Any]:
     """Compute MEASURES."""
-    amounts = [one["amount"] for one in events if isinstance(one["amount"], (int, float))]
+    amounts = [event["amount"] for event in events if isinstance(event["amount"], (int, float))]
     return {
         "count": len(events),
         "sum_amount": sum(amounts) if amounts else None,
         "max_amount": max(amounts, default=None),
         "least": min(amounts, default=None),
         "avg_amount": sum(amounts) / len(amounts) if amounts else None,
-        "users": len({one["user"]["id"] for one in events}),
+        "users": len({event["user"]["id"] for event in events}),
         # Values of every type count, numbers or not.
-        "count_amount": sum(one["amount"] is not None for one in events),
+        "count_amount": sum(event["amount"] is not None for event in events),
     }
 
 
@@ -125,12 +125,17 @@ def read_messages(broker: Broker, topic: str, partitions: int = 1) -> list[Any]:
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reads", "enable.auto.commit": False}
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
-    ends = {one: consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in range(partitions)}
+    ends = {
+        number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1]
+        for number in range(partitions)
+    }
     messages: list[Any] = []
 
     def at_the_end() -> bool:
         messages.extend(message for message in consumer.consume(1000, timeout=0.2) if message.error() is None)
-        places = {one.partition: one.offset for one in consumer.position([TopicPartition(topic, p) for p in ends])}
+        places = {
+            place.partition: place.offset for place in consumer.position([TopicPartition(topic, p) for p in ends])
+        }
         return all(end == 0 or places[number] >= end for number, end in ends.items())
 
     until(at_the_end, every_seconds=0)
@@ -150,14 +155,14 @@ def read_last_values(broker: Broker, topic: str, partitions: int = 1) -> tuple[R
 
 
 def read_table(folder: Path) -> Results:
-    """Return the rows of a table in Parquet or Delta; AssertionError if it holds one twice."""
-    found: Results = {}
+    """Return the rows of a table in Parquet or Delta; AssertionError if it holds a row twice."""
+    results: Results = {}
     for row in (row for file in files_of_table(folder) for row in read_rows(file)):
         texts = {name: _as_text(value) for name, value in row.items()}
         key = (texts["window_start"], texts["place_country"])
-        assert key not in found, f"{key} is in the table twice"
-        found[key] = texts
-    return found
+        assert key not in results, f"{key} is in the table twice"
+        results[key] = texts
+    return results
 
 
 def read_rows(file: Path) -> list[dict[str, Any]]:

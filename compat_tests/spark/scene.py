@@ -38,10 +38,10 @@ class Scene:
     seen: dict[str, Any] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
 
-    def note(self, what: str, value: Seen) -> Seen:
+    def note(self, name: str, value: Seen) -> Seen:
         """Record an observation, to be compared with that on another broker, and return it."""
-        assert what not in self.seen, f"two observations are called {what}"
-        self.seen[what] = plain_value(value)
+        assert name not in self.seen, f"two observations are called {name}"
+        self.seen[name] = plain_value(value)
         return value
 
     def on(self, broker: Broker) -> Scene:
@@ -180,9 +180,9 @@ def collect_records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
     return check_distinct(collect_rows(frame, columns))
 
 
-def check_distinct(found: Sequence[Any]) -> set[Any]:
-    assert len(set(found)) == len(found), f"twice: {sorted(one for one in set(found) if found.count(one) > 1)}"
-    return set(found)
+def check_distinct(items: Sequence[Any]) -> set[Any]:
+    assert len(set(items)) == len(items), f"twice: {sorted(item for item in set(items) if items.count(item) > 1)}"
+    return set(items)
 
 
 def produce_values(
@@ -210,19 +210,19 @@ def read_stored(broker: Broker | Cluster, topic: str) -> set[Record]:
         TopicPartition(topic, part, OFFSET_BEGINNING) for part in consumer.list_topics(topic).topics[topic].partitions
     ]
     consumer.assign(places)
-    found: set[Record] = set()
+    records: set[Record] = set()
     ended = 0
     while ended < len(places):
         message = consumer.poll(30)
         assert message is not None, f"{topic} has no end"
         if (error := message.error()) is None:
             value = message.value()
-            found.add((message.partition(), message.offset(), None if value is None else value.decode()))
+            records.add((message.partition(), message.offset(), None if value is None else value.decode()))
         else:
             assert error.code() == KafkaError._PARTITION_EOF, error
             ended += 1
     consumer.close()
-    return found
+    return records
 
 
 def make_values(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:
@@ -233,9 +233,9 @@ def make_values(count: int, partitions: int = 1, start: int = 0) -> dict[int, li
 def plain_value(value: Any) -> Any:
     """Return a value as JSON has it, with sets in order."""
     if isinstance(value, (set, frozenset)):
-        return sorted((plain_value(one) for one in value), key=repr)
+        return sorted((plain_value(item) for item in value), key=repr)
     if isinstance(value, (list, tuple)):
-        return [plain_value(one) for one in value]
+        return [plain_value(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): plain_value(content) for key, content in value.items()}
     return value
@@ -252,14 +252,14 @@ def catch_failure(action: Callable[[], Any]) -> list[str]:
 
 def java_exceptions(problem: Any) -> list[str]:
     """Return the Java exceptions of one of pyspark's, outermost first, each with its condition if it has one."""
-    found: list[str] = []
+    exceptions: list[str] = []
     cause = problem.java_exception if isinstance(problem, Py4JJavaError) else getattr(problem, "_origin", None)
     while cause is not None:
         name = str(cause.getClass().getSimpleName())
         condition = _find_condition(cause)
-        found.append(f"{name} {condition}" if condition else name)
+        exceptions.append(f"{name} {condition}" if condition else name)
         cause = cause.getCause()
-    return found
+    return exceptions
 
 
 def _find_condition(cause: Any) -> str | None:

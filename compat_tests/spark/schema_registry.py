@@ -49,14 +49,16 @@ class FakeRegistry:
     def _answer(self, path: str) -> Any:
         match path.strip("/").split("/"):
             case ["schemas", "ids", number]:
-                found = (one for versions in self.subjects.values() for one in versions if one["id"] == int(number))
-                return next(found, None)
+                matching = (
+                    schema for versions in self.subjects.values() for schema in versions if schema["id"] == int(number)
+                )
+                return next(matching, None)
             case ["subjects", subject, "versions"]:
-                return [one["version"] for one in self.subjects.get(unquote(subject), ())] or None
+                return [schema["version"] for schema in self.subjects.get(unquote(subject), ())] or None
             case ["subjects", subject, "versions", number]:
                 versions = self.subjects.get(unquote(subject), [])
                 wanted = len(versions) if number == "latest" else int(number)
-                return next((one for one in versions if one["version"] == wanted), None)
+                return next((schema for schema in versions if schema["version"] == wanted), None)
         return None
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

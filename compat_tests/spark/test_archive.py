@@ -152,7 +152,7 @@ def test_a_long_manifest_is_made_short(scene: Scene, monkeypatch: pytest.MonkeyP
     produce_all_kinds(scene.broker, scene.topic, 40, 1)
     assert run_archive(scene, maxOffsetsPerTrigger="8").batches == 5
     manifest = read_manifest(scene.session, str(scene.folder / "archive"))
-    assert [one.kind for one in manifest.commits] == ["compact", "batch"]
+    assert [commit.kind for commit in manifest.commits] == ["compact", "batch"]
     assert_the_same(scene)
     assert run_archive(scene, "new").records == 0
 

@@ -82,8 +82,8 @@ class Runs:
         file = self.folder / "archived"
         command = [sys.executable, "-m", "compat_tests.spark.archive_reader", self.form, str(self.path), str(file)]
         subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT_SECONDS, capture_output=True)
-        found: set[tuple[object, ...]] = pickle.loads(file.read_bytes())
-        return found
+        records: set[tuple[object, ...]] = pickle.loads(file.read_bytes())
+        return records
 
 
 def kill_in_the_middle(runs: Runs, chance: random.Random) -> None:
@@ -120,7 +120,7 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
         if number == 1:
             shutil.rmtree(runs.checkpoint)
     there = read_topics(broker, [first, second])
-    done = sum(one.records for commit in runs.commits() if commit.kind == "batch" for one in commit.ranges)
+    done = sum(span.records for commit in runs.commits() if commit.kind == "batch" for span in commit.ranges)
     assert 0 < done < len(there), "the kills did not fall in the middle"
     finish_runs(runs)
     assert runs.archived() == {tuple(record) for record in there}

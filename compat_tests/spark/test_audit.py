@@ -140,17 +140,17 @@ def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_
     summary = judge_topic(spark, broker, name, fields, report=report, counts=counts)
     (row,) = summary.latency
     assert (row["records"], row["max"]) == (1, stamps[-1] - (RECENT_MS - 7))
-    assert told_ends(summary.details["gap"]) == {("q", -far, far - 1), ("r", -far, far - 1)}
+    assert list_ends(summary.details["gap"]) == {("q", -far, far - 1), ("r", -far, far - 1)}
     assert summary.found == {"gap": 2 * (far - 1)}
     assert {row["producer"]: row["gap"] for row in summary.producers} == {"p": 0, "q": far - 1, "r": far - 1}
     assert f"<td>{RECENT_MS * 1_000}</td>" in report.read_text()
-    found = {(row.producer, row.start_ms, row.records) for row in spark.read.parquet(counts).collect()}
+    counted = {(row.producer, row.start_ms, row.records) for row in spark.read.parquet(counts).collect()}
     late_ms = RECENT_MS * 1_000 // minute_ms * minute_ms
     by_minute = {("p", stamp // minute_ms * minute_ms, 1) for stamp in stamps}
-    assert found == by_minute | {("q", late_ms, 2), ("r", late_ms, 2)}
+    assert counted == by_minute | {("q", late_ms, 2), ("r", late_ms, 2)}
 
 
-def told_ends(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
+def list_ends(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
     return {(row["producer"], row["first"], row["last"]) for row in rows}
 
 

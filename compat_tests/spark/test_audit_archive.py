@@ -68,10 +68,10 @@ def test_an_archive_that_grows(
     path = archive_topic(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
-        found = ranges.resolve_ranges(cluster, source)
+        resolved = ranges.resolve_ranges(cluster, source)
         send_records(broker, name, {0: [("p", number) for number in range(10, 30)]})
         archive_topic(spark, broker, name, tmp_path)
-        return found
+        return resolved
 
     monkeypatch.setattr(pipeline, "resolve_ranges", growing)
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)

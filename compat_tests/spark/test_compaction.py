@@ -57,8 +57,8 @@ def test_a_batch_over_holes(compacted: Scene) -> None:
         "startingOffsets": json.dumps({compacted.topic: {"0": 1}}),
         "endingOffsets": json.dumps({compacted.topic: {"0": hole}}),
     }
-    found = collect_records(compacted.batch(**ranges, **STRICT))
-    assert compacted.note("range", found == {record for record in there if 1 <= record[1] < hole}) is True
+    records = collect_records(compacted.batch(**ranges, **STRICT))
+    assert compacted.note("range", records == {record for record in there if 1 <= record[1] < hole}) is True
 
 
 def test_a_stream_over_holes(compacted: Scene) -> None:
@@ -82,7 +82,7 @@ def test_compacted_while_a_stream_runs(scene: Scene, make_broker: MakeBroker) ->
     assert producer.flush(30) == 0
     last = {(0, number, f"value {number}") for number in range(WRITTEN - 10, WRITTEN)}
     query.wait_for(last)
-    found = query.records()
-    assert scene.note("last", found & last) == last
-    assert found <= written
-    assert found >= read_stored(scene.broker, scene.topic)
+    records = query.records()
+    assert scene.note("last", records & last) == last
+    assert records <= written
+    assert records >= read_stored(scene.broker, scene.topic)

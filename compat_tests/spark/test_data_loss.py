@@ -29,8 +29,8 @@ IMPATIENT = {
 def truncate_topic(scene: Scene, offset: int) -> None:
     """Let each partition begin at *offset*, as DeleteRecords does."""
     admin = admin_of(scene.broker)
-    found = admin.list_topics(scene.topic, 30).topics[scene.topic].partitions
-    asked = [TopicPartition(scene.topic, number, offset) for number in found]
+    partitions = admin.list_topics(scene.topic, 30).topics[scene.topic].partitions
+    asked = [TopicPartition(scene.topic, number, offset) for number in partitions]
     for deleted in admin.delete_records(asked).values():
         assert deleted.result(30).low_watermark == offset
 
@@ -64,12 +64,12 @@ GONE_BACK = data_loss("PARTITION_OFFSET_CHANGED")
 class Loss:
     """A loss in a topic with 20 records in each partition, after a stream has read ten of them.
 
-    ``found`` are the offsets and the kind of record that the stream then reads in each partition if it continues.
-    ``refused`` is its failure if it may not, None if Spark notices nothing.
+    If the stream continues, it reads the records of ``expected``, (kind, offsets), in each partition. If it must not
+    continue, it fails with ``refused``; None if Spark does not notice the loss.
     """
 
     harm: Callable[[Scene], None]
-    found: tuple[str, range]
+    expected: tuple[str, range]
     refused: str | None
 
 
@@ -88,9 +88,9 @@ def all_of(kind: str, offsets: range) -> set[Record]:
 
 
 @pytest.mark.parametrize("fail", [True, False])
-@pytest.mark.parametrize("what", list(LOSSES))
-def test_a_stream_resumes(scene: Scene, what: str, fail: bool) -> None:
-    loss = LOSSES[what]
+@pytest.mark.parametrize("kind", list(LOSSES))
+def test_a_stream_resumes(scene: Scene, kind: str, fail: bool) -> None:
+    loss = LOSSES[kind]
     scene.create(2)
     options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
     first = scene.fill(make_values(10, 2))
@@ -102,7 +102,7 @@ def test_a_stream_resumes(scene: Scene, what: str, fail: bool) -> None:
         assert scene.note("refusal", catch_failure(query.finish))[-1] == loss.refused
     else:
         query.finish()
-        assert scene.note("rows", query.records()) == all_of(*loss.found)
+        assert scene.note("rows", query.records()) == all_of(*loss.expected)
 
 
 @pytest.mark.parametrize("fail", [True, False])
@@ -149,7 +149,7 @@ def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
         assert scene.note("rows", collect_records(frame)) == {record for record in there if record[1] >= 4}
 
 
-# The loss, and (kind of record, offsets) that are read then; None if both ways end alike.
+# The loss, and the records that the batch reads after it: (kind, offsets), or None if it fails with both settings.
 HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
     "truncated": (lambda scene: truncate_topic(scene, 4), ("", range(4, 10))),
     "deleted": (delete_topic, None),
@@ -169,11 +169,11 @@ def test_a_batch_that_was_planned_before(scene: Scene, harm: str, fail: bool) ->
     }
     frame = scene.batch(failOnDataLoss=str(fail).lower(), **ranges, **IMPATIENT)
     planned = frame.selectExpr("partition", "offset", "string(value) as value").rdd
-    do_harm, found = HARMS[harm]
+    do_harm, expected = HARMS[harm]
     do_harm(scene)
-    if found is None:
+    if expected is None:
         assert scene.note("refusal", catch_failure(planned.collect))[-1] == "TimeoutException"
     elif fail:
         assert scene.note("refusal", catch_failure(planned.collect))[-1] == OUT_OF_RANGE
     else:
-        assert scene.note("rows", {tuple(row) for row in planned.collect()}) == all_of(*found)
+        assert scene.note("rows", {tuple(row) for row in planned.collect()}) == all_of(*expected)

@@ -25,7 +25,11 @@ def describe_members(scene: Scene) -> dict[str, tuple[str, int]]:
     admin = admin_of(scene.broker)
     groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
     descriptions = [future.result() for future in admin.describe_consumer_groups(groups).values()] if groups else []
-    return {MADE_UP.sub("-*", one.group_id): (one.state.name, len(one.members)) for one in descriptions if one.members}
+    return {
+        MADE_UP.sub("-*", group.group_id): (group.state.name, len(group.members))
+        for group in descriptions
+        if group.members
+    }
 
 
 def choose_topic(scene: Scene, way: str) -> dict[str, str]:

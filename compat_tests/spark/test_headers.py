@@ -88,8 +88,8 @@ def test_the_time_that_the_broker_gives(scene: Scene) -> None:
     scene.create(1, message_timestamp_type="LogAppendTime")
     produce_odd_ones(scene)
     rows = scene.batch().collect()
-    found = {(row.offset, row.timestampType, row.timestamp.timestamp() * 1000 > RECENT_MS + 1000) for row in rows}
-    assert scene.note("times", found) == {(offset, 1, True) for offset in range(len(ODD))}
+    times = {(row.offset, row.timestampType, row.timestamp.timestamp() * 1000 > RECENT_MS + 1000) for row in rows}
+    assert scene.note("times", times) == {(offset, 1, True) for offset in range(len(ODD))}
 
 
 def test_headers_of_another_shape_are_refused(scene: Scene) -> None:

@@ -38,9 +38,9 @@ def test_source_and_sink_see_their_own_instance(scenes: dict[str, Scene]) -> Non
             **{"kafka.bootstrap.servers": scene.broker.bootstrap, "topic": scene.topic}
         ).save()
     for name, scene in scenes.items():
-        found = collect_records(scene.batch(subscribePattern=f"{scene.topic}.*"))
-        assert produced[name] < found
-        assert {value for _, _, value in found - produced[name]} == {f"{name} {number}" for number in range(COUNT)}
+        records = collect_records(scene.batch(subscribePattern=f"{scene.topic}.*"))
+        assert produced[name] < records
+        assert {value for _, _, value in records - produced[name]} == {f"{name} {number}" for number in range(COUNT)}
         copy_stream(scene, name)
     for scene in scenes.values():
         values = {value for _, _, value in collect_records(scene.batch())}

@@ -43,8 +43,8 @@ def test_within_and_outside(frame: Any) -> None:
 
 def test_spans_count_the_records_of_each_interval(frame: Any) -> None:
     assert covering_condition(INTERVALS).count("OR") == 0
-    found = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
-    assert {one for (one,) in found} == {
+    spans = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
+    assert {span for (span,) in spans} == {
         RecordSpan("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
     }
 

@@ -147,7 +147,7 @@ def test_a_run_that_ended_before_its_commit_is_made_good(job: Job) -> None:
         writer = job.scene.stream(maxOffsetsPerTrigger=str(LIMIT)).writeStream.format("noop")
         with Noting(job.spark, {"kafka.bootstrap.servers": job.scene.broker.bootstrap}) as cluster:
             run_query(job.spark, writer, options, name="job", cluster=cluster)
-    moved = {one: offset for one, offset in ends[3].items() if offset != ends[2][one]}
+    moved = {partition: offset for partition, offset in ends[3].items() if offset != ends[2][partition]}
     assert committed == [ends[2], moved, ends[3]]
 
 

@@ -90,8 +90,8 @@ class TestContents:
         produce_records(broker, f"{name}-b", make_numbered_records(30), 2)
         summary = run_mirror(spark, broker, target, tmp_path / "c", **pattern)
         assert (summary.records_written, summary.topics_created, summary.partitions_added) == (90, 2, 2)
-        for one in ("a", "b", "empty"):
-            assert_copied(broker, f"{name}-{one}", target, f"{name}-{one}")
+        for suffix in ("a", "b", "empty"):
+            assert_copied(broker, f"{name}-{suffix}", target, f"{name}-{suffix}")
 
     def test_two_mirrors_do_not_go_in_a_circle(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
@@ -114,25 +114,25 @@ class TestContents:
         assert count_offsets(broker, name) == count_offsets(other, name) == 46
         here, far = record_contents(read_contents(broker, name)), record_contents(read_contents(other, name))
         # The forty are the first in both; each cluster's own records are where they were produced.
-        assert {partition: sorted(each) for partition, each in here.items()} == {
-            partition: sorted(each) for partition, each in far.items()
+        assert {partition: sorted(contents) for partition, contents in here.items()} == {
+            partition: sorted(contents) for partition, contents in far.items()
         }
 
     def test_mirrors_with_prefixes_make_no_topics_of_mirrors(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
-        one, other = make_broker(), make_broker()
-        create_topic(one, name, 1)
-        create_topic(one, f"{name}-empty", 1)
+        first, other = make_broker(), make_broker()
+        create_topic(first, name, 1)
+        create_topic(first, f"{name}-empty", 1)
         create_topic(other, f"{name}-other", 1)
-        produce_records(one, name, make_numbered_records(10), 1)
+        produce_records(first, name, make_numbered_records(10), 1)
         for times in range(2):
-            there = run_mirror(spark, one, other, tmp_path / "c", TargetNames("one."), subscribePattern=".*")
-            back = run_mirror(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
+            there = run_mirror(spark, first, other, tmp_path / "c", TargetNames("first."), subscribePattern=".*")
+            back = run_mirror(spark, other, first, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
-            assert back.left_out == f"one.{name}, one.{name}-empty"
-        assert list_topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
-        assert list_topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
+            assert back.left_out == f"first.{name}, first.{name}-empty"
+        assert list_topics(first) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
+        assert list_topics(other) == {f"first.{name}", f"first.{name}-empty", f"{name}-other", "map-c"}
 
 
 @pytest.mark.spark

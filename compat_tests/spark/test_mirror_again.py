@@ -53,14 +53,14 @@ def write_ranges(spark: Any, source: Broker, target: Broker, topic: str, *ranges
 
 def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
     """Assert for every pair ever written: exactly the records before the source's offset lie before the target's."""
-    found = read_contents(target, topic)
+    contents = read_contents(target, topic)
     for record in read_contents(target, offset_map)[0]:
         key, value = (text.decode() for text in record.content[:2] if text is not None)
         link, _, pair = parse_entry(offset_map, key, value)
-        before = {int(one.origin["offset"]) for one in found[link.partition] if one.offset < pair.target}
-        behind = {int(one.origin["offset"]) for one in found[link.partition] if one.offset >= pair.target}
+        before = {int(copied.origin["offset"]) for copied in contents[link.partition] if copied.offset < pair.target}
+        after = {int(copied.origin["offset"]) for copied in contents[link.partition] if copied.offset >= pair.target}
         assert max(before, default=-1) < pair.source, pair
-        assert min(behind, default=pair.source) >= pair.source, pair
+        assert min(after, default=pair.source) >= pair.source, pair
 
 
 def test_a_new_checkpoint_after_a_kill(
@@ -133,7 +133,7 @@ def test_after_a_record_that_is_missing_all_are_written_again(
 def test_a_restart_reads_the_target_once(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading it again for each batch would take as many times as long as there are batches."""
+    """A mirror that read the target again for each batch would read it as often as there are batches."""
     target, looks = make_broker(), []
 
     def counted(*arguments: Any) -> Any:

@@ -21,9 +21,9 @@ def test_offsets_of_each_partition(scene: Scene) -> None:
     there = scene.fill(make_values(10, 4))
     starts = json.dumps({scene.topic: {"0": 3, "1": -2, "2": 10, "3": -2}})
     ends = json.dumps({scene.topic: {"0": 7, "1": 4, "2": -1, "3": -1}})
-    found = scene.note("rows", collect_records(scene.batch(startingOffsets=starts, endingOffsets=ends)))
+    records = scene.note("rows", collect_records(scene.batch(startingOffsets=starts, endingOffsets=ends)))
     wanted = {0: range(3, 7), 1: range(4), 3: range(10)}
-    assert found == {record for record in there if record[1] in wanted.get(record[0], ())}
+    assert records == {record for record in there if record[1] in wanted.get(record[0], ())}
 
 
 def test_offsets_must_name_every_partition(scene: Scene) -> None:
@@ -55,9 +55,9 @@ def test_assign(scene: Scene) -> None:
     scene.create(2, other)
     here, there = scene.fill(make_values(5, 3)), scene.fill(make_values(5, 2), other)
     assigned = json.dumps({scene.topic: [0, 2], other: [1]})
-    found = scene.note("rows", collect_records(scene.batch(assign=assigned), WITH_TOPIC))
+    records = scene.note("rows", collect_records(scene.batch(assign=assigned), WITH_TOPIC))
     wanted = {(scene.topic, *record) for record in here if record[0] != 1}
-    assert found == wanted | {(other, *record) for record in there if record[0] == 1}
+    assert records == wanted | {(other, *record) for record in there if record[0] == 1}
 
 
 @pytest.mark.parametrize("way", ["subscribe", "subscribePattern"])
@@ -68,8 +68,8 @@ def test_several_topics(scene: Scene, way: str) -> None:
         scene.create(2, topic)
         there |= {(topic, *record) for record in scene.fill(make_values(5, 2), topic) if topic != topics[3]}
     chosen = {"subscribe": ",".join(topics[:3]), "subscribePattern": f"{scene.topic}-[0-2]"}[way]
-    found = scene.note("rows", collect_records(scene.batch(**{way: chosen}), WITH_TOPIC))
-    assert found == there
+    records = scene.note("rows", collect_records(scene.batch(**{way: chosen}), WITH_TOPIC))
+    assert records == there
 
 
 def test_a_topic_that_is_not_there(scene: Scene) -> None:
@@ -98,10 +98,10 @@ def fill_unevenly(scene: Scene) -> set[Record]:
     return scene.fill({0: [f"0/{number}" for number in range(90)], 1: [f"1/{number}" for number in range(30)]})
 
 
-def tasks_of(found: set[Any]) -> set[tuple[int, int, int]]:
+def tasks_of(records: set[Any]) -> set[tuple[int, int, int]]:
     """Return (partition, first offset, records) of each task, from the task numbers in its records."""
     tasks: dict[tuple[int, int], list[int]] = {}
-    for task, partition, offset, _ in found:
+    for task, partition, offset, _ in records:
         tasks.setdefault((task, partition), []).append(offset)
     return {(partition, min(offsets), len(offsets)) for (_, partition), offsets in tasks.items()}
 
@@ -112,9 +112,9 @@ def tasks_of(found: set[Any]) -> set[tuple[int, int, int]]:
 def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
     """Spark cuts the partitions' ranges in proportion to their lengths; in a batch the second option changes nothing."""
     there = fill_unevenly(scene)
-    found = collect_records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
-    assert {record[1:] for record in found} == there
-    assert scene.note("tasks", tasks_of(found)) == tasks
+    records = collect_records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
+    assert {record[1:] for record in records} == there
+    assert scene.note("tasks", tasks_of(records)) == tasks
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,6 @@ def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]
 def test_tasks_of_a_stream(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
     there = fill_unevenly(scene)
     frame = scene.stream(**{option: value}).selectExpr("spark_partition_id() as task", "*")
-    found = scene.run_to_the_end(frame, columns=WITH_TASK).records()
-    assert {record[1:] for record in found} == there
-    assert scene.note("tasks", tasks_of(found)) == tasks
+    records = scene.run_to_the_end(frame, columns=WITH_TASK).records()
+    assert {record[1:] for record in records} == there
+    assert scene.note("tasks", tasks_of(records)) == tasks

@@ -44,7 +44,7 @@ class Redrive:
 
 
 def test_repaired_letters_are_validated_again(scene: Scene) -> None:
-    """Into the partition and in the order of the origin; headers tell which dead letter it was, and how often."""
+    """Letters keep the partition and the order of the origin; headers name the letter, and show how often it was redriven."""
     redriven = Redrive(scene)
     repair = "replace(cast(value as string), '\"two\"', '2')"
     assert redriven("detail like '%.id is%'", repair) == RedriveSummary(2, 2, 0, 0)
@@ -130,8 +130,8 @@ def test_killed_at_any_moment_each_comes_back_once(scene: Scene) -> None:
     kill_some_times(scene.folder, arguments, lambda: count_offsets(scene.broker, run.good), count)
     last = Run(scene.folder / "last", *arguments)
     assert last.wait() == 0, last.stderr
-    found = run.good_places()
-    duplicates = len(found) - len(set(found))
+    places = run.good_places()
+    duplicates = len(places) - len(set(places))
     print(f"{duplicates} duplicates of {count}")
-    assert set(found) == {(partition, number) for partition in range(3) for number in range(count // 3)}
+    assert set(places) == {(partition, number) for partition in range(3) for number in range(count // 3)}
     assert duplicates == 0

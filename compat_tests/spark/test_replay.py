@@ -103,12 +103,13 @@ class TestSelection:
 
     def test_a_range_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         original = read_contents(broker, A)
-        times = sorted(one.timestamp for each in original.values() for one in each)
+        times = sorted(record.timestamp for records in original.values() for record in records)
         first, last = times[60], times[200]
         selection = ReplaySelection(starting_timestamp_ms=first, ending_timestamp_ms=last)
         replay(spark, two_topics, make_target(broker), selection=selection, names=TargetNames("", {A: name}))
         wanted = {
-            part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
+            part: [record.content for record in records if first <= record.timestamp < last]
+            for part, records in original.items()
         }
         assert 0 < sum(map(len, wanted.values())) < 300
         assert record_contents(read_contents(broker, name)) == wanted
@@ -117,11 +118,13 @@ class TestSelection:
         create_topic(broker, f"{name}.{A}", 2)
         replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}."), partitioner="key")
         original, copied = read_contents(broker, A), read_contents(broker, f"{name}.{A}")
-        assert Counter(one.content for each in copied.values() for one in each) == Counter(
-            one.content for each in original.values() for one in each
+        assert Counter(record.content for records in copied.values() for record in records) == Counter(
+            record.content for records in original.values() for record in records
         )
-        places = {one.content[0]: partition for partition, each in copied.items() for one in each}
-        assert all(places[one.content[0]] == partition for partition, each in copied.items() for one in each)
+        places = {record.content[0]: partition for partition, records in copied.items() for record in records}
+        assert all(
+            places[record.content[0]] == partition for partition, records in copied.items() for record in records
+        )
         assert set(places.values()) == {0, 1}
 
     def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
@@ -179,13 +182,13 @@ class TestRate:
             rate=60,
         )
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
-        copied = [one for each in read_contents(broker, f"{name}.{A}").values() for one in each]
-        copied.sort(key=lambda one: one.timestamp)
+        copied = [record for records in read_contents(broker, f"{name}.{A}").values() for record in records]
+        copied.sort(key=lambda record: record.timestamp)
         slices = [copied[first : first + 60] for first in range(0, 300, 60)]
         assert len(begun) == len(slices)
         for begin, end, written in zip(begun, [*begun[1:], math.inf], slices, strict=True):
             assert end - begin > 990
-            assert all(begin - 1 <= one.timestamp <= end + 1 for one in written)
+            assert all(begin - 1 <= record.timestamp <= end + 1 for record in written)
         for before, after in pairwise(slices):
             assert max(map(origin_time, before)) <= min(map(origin_time, after))
 

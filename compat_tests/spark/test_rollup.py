@@ -142,12 +142,17 @@ def test_dead_letters(case: Case) -> None:
     done = case.run([make_event(1), make_event(30)])
     assert (done.rows, done.dead_rows) == (14, 12)
     assert case.results() == case.model.results(closed=True)
-    found = read_messages(case.broker, f"{case.topic}-dead")
-    assert sorted(message.value().decode() for message in found) == sorted([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
-    reasons = {message.value().decode(): dict(message.headers())["kafkacompat-dead-letter-reason"] for message in found}
+    letters = read_messages(case.broker, f"{case.topic}-dead")
+    assert sorted(message.value().decode() for message in letters) == sorted([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
+    reasons = {
+        message.value().decode(): dict(message.headers())["kafkacompat-dead-letter-reason"] for message in letters
+    }
     assert reasons == dict.fromkeys(BROKEN, b"malformed") | dict.fromkeys(TIMELESS[:3] + TIMELESS[4:], b"no-time")
-    there = {(one.partition(), one.offset()): one.value() for one in read_messages(case.broker, case.topic, 2)}
-    for message in found:
+    there = {
+        (original.partition(), original.offset()): original.value()
+        for original in read_messages(case.broker, case.topic, 2)
+    }
+    for message in letters:
         headers = dict(message.headers())
         place = int(headers["kafkacompat-origin-partition"]), int(headers["kafkacompat-origin-offset"])
         assert there[place] == message.value()
@@ -158,7 +163,7 @@ def test_milliseconds_are_a_time(case: Case) -> None:
     of_text = make_event(0.25)
     of_number = {**make_event(0.5), "time": START_MS + MINUTE_MS // 2}
     of_digits = {**make_event(0.75), "time": str(START_MS + MINUTE_MS * 3 // 4)}
-    case.produce([json.dumps(one) for one in (of_text, of_number, of_digits)])
+    case.produce([json.dumps(event) for event in (of_text, of_number, of_digits)])
     case.run([make_event(20)])
     assert case.results()["2026-01-01T10:00:00.000Z", "de"]["count"] == 3
 

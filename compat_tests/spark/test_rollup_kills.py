@@ -82,10 +82,10 @@ class Job:
 def values_of(dice: random.Random, count: int) -> list[str]:
     """Return events of an hour, some of them late, and some values that are no events."""
     events = random_events(dice, count, 60)
-    for number, one in enumerate(events):
+    for number, event in enumerate(events):
         late = 15 if number % 9 == 8 else 0
-        one["time"] = make_event(number / count * 60 + dice.uniform(0, 2) - late)["time"]
-    return [f"broken {number}" if number % 11 == 5 else json.dumps(one) for number, one in enumerate(events)]
+        event["time"] = make_event(number / count * 60 + dice.uniform(0, 2) - late)["time"]
+    return [f"broken {number}" if number % 11 == 5 else json.dumps(event) for number, event in enumerate(events)]
 
 
 def model_of(values: list[str]) -> Model:
@@ -93,7 +93,7 @@ def model_of(values: list[str]) -> Model:
     model, late_until_ms = Model(), 0
     for begin in range(0, len(values), A_BATCH):
         watermark_ms = model.watermark_ms
-        batch = [json.loads(one) for one in values[begin : begin + A_BATCH] if one.startswith("{")]
+        batch = [json.loads(value) for value in values[begin : begin + A_BATCH] if value.startswith("{")]
         model.batch(batch, late_until_ms)
         late_until_ms = watermark_ms
     return model
@@ -114,7 +114,7 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     model, batches = model_of(values), len(values) // A_BATCH
     assert model.late > kill_count()
     horizon_ms = model.watermark_ms - RETENTION_MS
-    all_results, results = (model.results(closed=mode == "append", from_ms=one) for one in (0, horizon_ms))
+    all_results, results = (model.results(closed=mode == "append", from_ms=from_ms) for from_ms in (0, horizon_ms))
     words = job.words("--mode", mode, "--format", format)
     gone = all_results.keys() - results.keys()
     for number in range(kill_count()):
@@ -130,8 +130,8 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
             kill_in_the_middle(tmp_path / f"run{number}", words, job.accounts, most, batches)
     last = Run(tmp_path / "last", *words, "--json")
     assert last.wait() == 0, last.stderr[-3000:]
-    told, buried = read_last_values(broker, job.results)
-    assert told == results
+    last_values, buried = read_last_values(broker, job.results)
+    assert last_values == results
     assert buried == gone
     # Parquet drops whole days, and this is one.
     assert read_table(tmp_path / "table") == (all_results if format == "parquet" else results)
@@ -144,5 +144,5 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
 
 def dead_letters(broker: Broker, topic: str) -> dict[int, str]:
     """Return the dead letters by the offsets of their origin; a killed batch may have written them twice."""
-    found = read_messages(broker, topic)
-    return {int(dict(one.headers())["kafkacompat-origin-offset"]): one.value().decode() for one in found}
+    letters = read_messages(broker, topic)
+    return {int(dict(letter.headers())["kafkacompat-origin-offset"]): letter.value().decode() for letter in letters}

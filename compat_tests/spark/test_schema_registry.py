@@ -33,8 +33,8 @@ def test_references_come_before_their_users() -> None:
         registry.register("a/line", LINE, references=[to_point])
         to_line = {"name": "Line", "subject": "a/line", "version": 1}
         shape = registry.register("shape", "{}", "PROTOBUF", [to_line, to_point])
-        found = SchemaRegistry(RegistryOptions(registry.url)).by_id(shape)
-    assert found == Schema("PROTOBUF", "{}", (("Point", POINT), ("Line", LINE)))
+        schema = SchemaRegistry(RegistryOptions(registry.url)).by_id(shape)
+    assert schema == Schema("PROTOBUF", "{}", (("Point", POINT), ("Line", LINE)))
 
 
 def test_an_id_is_asked_for_once_and_the_newest_version_each_time() -> None:
@@ -61,17 +61,17 @@ def test_a_missing_schema_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "told"),
+    ("properties", "message"),
     [
         ({}, "refuses the credentials"),
         ({"basic.auth.user.info": "me:wrong"}, "refuses"),
         ({"bearer.auth.token": "x"}, "refuses"),
     ],
 )
-def test_credentials(properties: dict[str, str], told: str) -> None:
+def test_credentials(properties: dict[str, str], message: str) -> None:
     with FakeRegistry("me:secret") as registry:
         number = registry.register("subject", json.dumps({}))
-        with pytest.raises(RegistryError, match=told):
+        with pytest.raises(RegistryError, match=message):
             SchemaRegistry(make_registry_options(registry.url, properties)).by_id(number)
         allowed = make_registry_options(f"{registry.url}/", {"basic.auth.user.info": "me:secret"})
         assert SchemaRegistry(allowed).by_id(number).text == "{}"
@@ -92,7 +92,7 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (NOT_FOUND + b"\r\n<html>ingress</html>", "HTTP 404"),
         (NOT_FOUND + b'\r\n{"error_code": 404, "message": "HTTP 404 Not Found"}', "HTTP 404"),
@@ -101,13 +101,13 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
         (b"", "closed connection"),
     ],
 )
-def test_a_proxys_answer_is_no_unknown_schema(monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str) -> None:
+def test_a_proxys_answer_is_no_unknown_schema(monkeypatch: pytest.MonkeyPatch, answer: bytes, message: str) -> None:
     """A proxy's page or an incomplete response is no unknown schema.
 
     The client asks again, and finally reports that the registry does not answer.
     """
     monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
-    with serve_answer(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
+    with serve_answer(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{message}"):
         SchemaRegistry(RegistryOptions(url), tries=2).by_id(1)
     assert len(asked) == 2
 
@@ -133,7 +133,7 @@ def serve_answer(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
 
 @pytest.mark.parametrize(
-    ("url", "properties", "told"),
+    ("url", "properties", "message"),
     [
         ("registry:8081", {}, "is no address of a schema registry"),
         ("ftp://registry", {}, "is no address of a schema registry"),
@@ -141,8 +141,8 @@ def serve_answer(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
         ("http://registry", {"ssl.truststore.location": "x"}, "'ssl.truststore.location' is no property"),
     ],
 )
-def test_options_that_are_refused(url: str, properties: dict[str, str], told: str) -> None:
-    with pytest.raises(PipelineError, match=told):
+def test_options_that_are_refused(url: str, properties: dict[str, str], message: str) -> None:
+    with pytest.raises(PipelineError, match=message):
         make_registry_options(url, properties)
 
 

@@ -34,23 +34,25 @@ def test_the_topic_of_each_row(scene: Scene) -> None:
         scene.create(1, topic)
     write_frame(scene, make_numbers(scene, 30, f"concat('{scene.topic}-', id % 3) as topic"))
     by_column = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC)
-    assert scene.note("by column", by_column) == {(topics[one % 3], 0, one // 3, str(one)) for one in range(30)}
+    assert scene.note("by column", by_column) == {
+        (topics[number % 3], 0, number // 3, str(number)) for number in range(30)
+    }
     write_frame(scene, make_numbers(scene, 5, f"'{topics[0]}' as topic"), topic=topics[1])
     by_option = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC) - by_column
-    assert scene.note("by option", by_option) == {(topics[1], 0, 10 + one, str(one)) for one in range(5)}
+    assert scene.note("by option", by_option) == {(topics[1], 0, 10 + number, str(number)) for number in range(5)}
 
 
 def test_the_partition_of_each_row(scene: Scene) -> None:
     """A row that names a partition goes there, in the order of the rows; for others the key decides."""
     scene.create(4)
     write_frame(scene, make_numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
-    found = scene.note("named", collect_records(scene.batch()))
-    assert found == {(3 - one % 4, one // 4, str(one)) for one in range(40)}
+    named = scene.note("named", collect_records(scene.batch()))
+    assert named == {(3 - number % 4, number // 4, str(number)) for number in range(40)}
     write_frame(
         scene, make_numbers(scene, 40, "string(id % 10) as key", "cast(null as int) as partition"), topic=scene.topic
     )
     by_key = {
-        (one[0], one[2]) for one in collect_records(scene.batch(), ("partition", "offset", "key")) if one[2] != "key"
+        (row[0], row[2]) for row in collect_records(scene.batch(), ("partition", "offset", "key")) if row[2] != "key"
     }
     assert len(scene.note("by key", by_key)) == 10
     assert len({partition for partition, _ in by_key}) == 4
@@ -72,7 +74,7 @@ def test_rows_without_a_topic(scene: Scene) -> None:
 
 def test_a_topic_that_is_made_by_writing(scene: Scene) -> None:
     write_frame(scene, make_numbers(scene, 100), topic=scene.topic)
-    assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(100)}
+    assert scene.note("rows", collect_records(scene.batch())) == {(0, number, str(number)) for number in range(100)}
 
 
 def codecs_on_disk(scene: Scene) -> set[Codec]:
@@ -84,8 +86,8 @@ def codecs_on_disk(scene: Scene) -> set[Codec]:
 def test_compression(scene: Scene, codec: str) -> None:
     scene.create()
     write_frame(scene, make_numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": codec})
-    assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
-    assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
+    assert collect_records(scene.batch()) == {(0, number, str(number)) for number in range(5000)}
+    assert scene.note("codecs", {stored_codec.name for stored_codec in codecs_on_disk(scene)}) == {codec.upper()}
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
@@ -93,8 +95,8 @@ def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
     """The broker recompresses batches of another codec."""
     scene.create(compression_type=codec)
     write_frame(scene, make_numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
-    assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
-    assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
+    assert collect_records(scene.batch()) == {(0, number, str(number)) for number in range(5000)}
+    assert scene.note("codecs", {stored_codec.name for stored_codec in codecs_on_disk(scene)}) == {codec.upper()}
 
 
 PRODUCERS: dict[str, Mapping[str, str]] = {
@@ -110,7 +112,7 @@ PRODUCERS: dict[str, Mapping[str, str]] = {
 def test_producers_of_several_kinds(scene: Scene, producer: str) -> None:
     scene.create()
     write_frame(scene, make_numbers(scene, 2000), topic=scene.topic, **PRODUCERS[producer])
-    assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(2000)}
+    assert scene.note("rows", collect_records(scene.batch())) == {(0, number, str(number)) for number in range(2000)}
 
 
 SIZE_BYTES = 5_000_000
@@ -151,7 +153,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
         copy_records(scene)
     columns = ("topic", "partition", "key", "value", "headers[0].key", "string(headers[0].value)")
     copied = scene.batch(subscribe=",".join(targets), includeHeaders="true").selectExpr(*columns).collect()
-    found = sorted(
+    rows = sorted(
         (row[0].removeprefix(scene.topic), row[1], row[2].decode(), row[3].decode(), row[4], row[5]) for row in copied
     )
     wanted = [
@@ -166,7 +168,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
         for partition in range(2)
         for offset in range(100)
     ]
-    assert scene.note("rows", found) == sorted(wanted)
+    assert scene.note("rows", rows) == sorted(wanted)
 
 
 def copy_records(scene: Scene) -> None:

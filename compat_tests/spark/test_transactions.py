@@ -105,9 +105,9 @@ def test_ranges_that_begin_and_end_at_markers(scene: Scene, transactions: Transa
             "startingOffsets": json.dumps({scene.topic: {"0": start, "1": 0}}),
             "endingOffsets": json.dumps({scene.topic: {"0": end, "1": 0}}),
         }
-        found = both_levels(scene, f"{start} to {end}", **ranges)
+        by_level = both_levels(scene, f"{start} to {end}", **ranges)
         inside = {record for record in kept | dropped if start <= record[1] < end}
-        assert found == (inside & kept, inside), (start, end)
+        assert by_level == (inside & kept, inside), (start, end)
 
 
 def test_an_open_transaction_ends_the_stable_offsets(scene: Scene, transactions: Transactions) -> None:

@@ -46,11 +46,13 @@ def test_a_group_goes_on_in_the_mirror(
     assert summary.committed
     assert summary.not_mirrored == 0
     wanted = {
-        (one, record) for one, offset in read_so_far.items() for record in _read_values(broker, name, one)[offset:]
+        (partition, record)
+        for partition, offset in read_so_far.items()
+        for record in _read_values(broker, name, partition)[offset:]
     }
     consumer = consumer_of(target, name)
     consumer.subscribe([name])
-    rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
+    rest = [(message.partition(), message.value()) for message in read(consumer, len(wanted))]
     consumer.close()
     assert set(rest) == wanted
 

@@ -52,9 +52,9 @@ def run_step(step: Step, folder: Path, address: str) -> list[str]:
 @pytest.mark.spark
 def test_every_step_of_the_tutorial_prints_its_output(broker: Broker, tmp_path: Path) -> None:
     """Each step succeeds and prints its output; the last one compares the topics record by record."""
-    told = list(list_steps(TUTORIAL.read_text()))
-    assert len(told) == 7
-    for step in told:
+    steps = list(list_steps(TUTORIAL.read_text()))
+    assert len(steps) == 7
+    for step in steps:
         printed = run_step(step, tmp_path, broker.bootstrap)
         assert set(step.lines) <= set(printed), f"{step.words} printed {printed}"
     for report in ("before.html", "after.html"):

@@ -37,7 +37,7 @@ REASONS = ["malformed", "does-not-fit", "does-not-fit", "does-not-fit", "malform
 def test_every_record_is_in_one_output(scene: Scene) -> None:
     """JSON by a DDL: typed columns, and unchanged dead letters."""
     run = Validation(scene)
-    values = [json.dumps(one).encode() for one in GOOD] + BAD
+    values = [json.dumps(row).encode() for row in GOOD] + BAD
     produce_values(scene.broker, scene.topic, 0, [*values, None])
     summary = run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), path=run.path)
     assert (summary.records, summary.good, summary.reasons) == (8, 3, {"malformed": 2, "does-not-fit": 3})
@@ -58,18 +58,18 @@ def test_two_versions_mixed(scene: Scene) -> None:
     """Read by the newest version; a third one that is added later is fetched by its id, and read by the first newest."""
     run = Validation(scene)
     with FakeRegistry() as registry:
-        one, two = (registry.register(f"{scene.topic}-value", json.dumps(kind)) for kind in (FIRST, SECOND))
+        first_id, second_id = (registry.register(f"{scene.topic}-value", json.dumps(kind)) for kind in (FIRST, SECOND))
         values = [
-            encode_avro(one, FIRST, {"number": n, "old": "x"})
+            encode_avro(first_id, FIRST, {"number": n, "old": "x"})
             if n % 2
-            else encode_avro(two, SECOND, {"number": n, "word": f"w{n}"})
+            else encode_avro(second_id, SECOND, {"number": n, "word": f"w{n}"})
             for n in range(10)
         ]
         bad = [
             b"\1abc",
             b"\0\0",
             encode_avro(77, FIRST, {"number": 1, "old": ""}),
-            encode_avro(one, FIRST, {"number": 1, "old": ""})[:-2],
+            encode_avro(first_id, FIRST, {"number": 1, "old": ""})[:-2],
         ]
         produce_values(scene.broker, scene.topic, 1, [*values, *bad])
         summary = run.run(with_registry(registry))
@@ -82,8 +82,10 @@ def test_two_versions_mixed(scene: Scene) -> None:
 
         third = record_schema(("number", "long"), ("word", "string"), ("more", "int"))
         options = with_registry(registry, schema=run.file("second.avsc", json.dumps(SECOND)))
-        three = registry.register(f"{scene.topic}-value", json.dumps(third))
-        produce_values(scene.broker, scene.topic, 0, [encode_avro(three, third, {"number": 5, "word": "w", "more": 1})])
+        third_id = registry.register(f"{scene.topic}-value", json.dumps(third))
+        produce_values(
+            scene.broker, scene.topic, 0, [encode_avro(third_id, third, {"number": 5, "word": "w", "more": 1})]
+        )
         assert run.run(options).drift == {"new value.more": 1}
         assert run.table() == wanted | {(0, 0): {"number": 5, "word": "w"}}
 
@@ -135,9 +137,9 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
     """The batch fails, and is repeated once the registry answers."""
     run = Validation(scene)
     with FakeRegistry("me:secret") as registry:
-        one = registry.register("elsewhere", json.dumps(FIRST))
+        schema_id = registry.register("elsewhere", json.dumps(FIRST))
         value = {"number": 1, "old": "x"}
-        produce_values(scene.broker, scene.topic, 0, [encode_avro(one, FIRST, value)])
+        produce_values(scene.broker, scene.topic, 0, [encode_avro(schema_id, FIRST, value)])
         options = with_registry(registry, schema=run.file("first.avsc", json.dumps(FIRST)), subject="none")
         known = replace(options, registry=RegistryOptions(registry.url, (("basic.auth.user.info", "me:secret"),)))
         with pytest.raises(PipelineError, match="refuses the credentials"):
@@ -156,7 +158,7 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
 def test_good_records_in_a_topic(scene: Scene) -> None:
     """As JSON, with key, headers and origin; a tombstone stays one, so that a compacted topic forgets its key."""
     run = Validation(scene)
-    produce_values(scene.broker, scene.topic, 0, [*(json.dumps(one).encode() for one in GOOD), None])
+    produce_values(scene.broker, scene.topic, 0, [*(json.dumps(row).encode() for row in GOOD), None])
     run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), topic=run.good)
     rows = run.records(run.good)
     assert [(row.key, row.value and json.loads(row.value)) for row in rows] == [
@@ -185,13 +187,13 @@ def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
     )[5:]
     produce_values(scene.broker, scene.topic, 0, [payload])
     run.run(SchemaOptions(value_format="avro", schema=run.file("kind.avsc", json.dumps(kind))))
-    (found,) = run.table().values()
-    assert found["when"] == datetime(1970, 1, 1, 0, 0, 1, 1)
-    assert (str(found["price"]), found["raw"], found["tags"]) == ("0.00", b"\0", {"a": 1})
-    assert found["some"] == {"member0": None, "member1": "x"}
-    (told,) = run.good_records().values()
-    assert (told["when"], told["local"]) == ("1970-01-01T00:00:01.000001Z", "1970-01-01T00:00:00.000002")
-    assert (told["price"], told["raw"], told["tags"]) == (0.0, "AA==", {"a": 1})
+    (row,) = run.table().values()
+    assert row["when"] == datetime(1970, 1, 1, 0, 0, 1, 1)
+    assert (str(row["price"]), row["raw"], row["tags"]) == ("0.00", b"\0", {"a": 1})
+    assert row["some"] == {"member0": None, "member1": "x"}
+    (record,) = run.good_records().values()
+    assert (record["when"], record["local"]) == ("1970-01-01T00:00:01.000001Z", "1970-01-01T00:00:00.000002")
+    assert (record["price"], record["raw"], record["tags"]) == (0.0, "AA==", {"a": 1})
 
 
 @pytest.mark.spark
@@ -219,7 +221,7 @@ def test_delta(scene: Scene) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (["--schema", "{ddl}"], "good records would go nowhere: give --path, --topic or both"),
         (["--schema", "{ddl}", "--topic", "{topic}"], "{topic} is read and would be written to: give another topic"),
@@ -243,7 +245,7 @@ def test_delta(scene: Scene) -> None:
     ],
 )
 def test_validate_refuses_bad_options(
-    scene: Scene, more: list[str], told: str, capfd: pytest.CaptureFixture[str]
+    scene: Scene, more: list[str], message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One sentence, exit code 2, and nothing new on disk."""
     run = Validation(scene)
@@ -251,7 +253,7 @@ def test_validate_refuses_bad_options(
         registry.register("avro", json.dumps(FIRST))
         words = {"topic": scene.topic, "url": registry.url}
         words |= {"ddl": str(run.file("a.ddl", "id bigint")), "bad": str(run.file("b.ddl", "id bigint,,"))}
-        code = run.in_process(*(one.format(**words) for one in more))
+        code = run.in_process(*(argument.format(**words) for argument in more))
     assert code == 2
-    assert capfd.readouterr().err.splitlines()[-1].startswith(f"Error: {told.format(**words)}")
+    assert capfd.readouterr().err.splitlines()[-1].startswith(f"Error: {message.format(**words)}")
     assert not Path(run.stream.checkpoint_location).exists()

@@ -60,22 +60,22 @@ def test_a_batch_that_failed_between_its_outputs(scene: Scene, monkeypatch: pyte
 
 
 def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
-    run, each = Validation(scene, 3, of_outputs=3), 10_000
-    values = [b"broken %d" % number if number % 3 == 0 else b'{"id": %d}' % number for number in range(each)]
+    run, count = Validation(scene, 3, of_outputs=3), 10_000
+    values = [b"broken %d" % number if number % 3 == 0 else b'{"id": %d}' % number for number in range(count)]
     for partition in range(3):
         produce_values(scene.broker, scene.topic, partition, values)
     arguments = run.arguments("--schema", str(run.file("a.ddl", "id bigint")), "--path", run.path, "--topic", run.good)
     # Two batches for each kill, so that each can come in the middle.
-    arguments += ["--maxOffsetsPerTrigger", str(3 * each // (2 * kill_count() + 4))]
+    arguments += ["--maxOffsetsPerTrigger", str(3 * count // (2 * kill_count() + 4))]
 
     def done() -> int:
         return count_offsets(scene.broker, run.good) + count_offsets(scene.broker, run.bad)
 
-    kill_some_times(scene.folder, arguments, done, 3 * each)
+    kill_some_times(scene.folder, arguments, done, 3 * count)
     last = Run(scene.folder / "last", *arguments)
     assert last.wait() == 0, last.stderr
-    wanted = {(partition, number): {"id": number} for partition in range(3) for number in range(each) if number % 3}
-    dead = {(partition, number) for partition in range(3) for number in range(0, each, 3)}
+    wanted = {(partition, number): {"id": number} for partition in range(3) for number in range(count) if number % 3}
+    dead = {(partition, number) for partition in range(3) for number in range(0, count, 3)}
     assert run.table() == wanted
     assert run.good_records() == wanted
     letters = run.letters()

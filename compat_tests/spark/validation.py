@@ -120,19 +120,19 @@ class Validation:
     def good_records(self) -> dict[Place, Any]:
         """Return the JSON of the good topic by the records' origin; AssertionError if one is there twice."""
         rows = [(split_headers(row.headers)[1], row.value) for row in self.records(self.good)]
-        found = {place_of(added): value and json.loads(value) for added, value in rows}
-        assert len(found) == len(rows)
-        return found
+        records = {place_of(added): value and json.loads(value) for added, value in rows}
+        assert len(records) == len(rows)
+        return records
 
     def letters(self) -> dict[Place, tuple[Any, ...]]:
         """Return the dead letters by their origin: key, value, own headers, reason."""
-        found: dict[Place, tuple[Any, ...]] = {}
+        letters: dict[Place, tuple[Any, ...]] = {}
         for row in self.records(self.bad):
             own, added = split_headers(row.headers)
-            assert place_of(added) not in found
+            assert place_of(added) not in letters
             assert added["origin-topic"] == self.scene.topic
-            found[place_of(added)] = row.key, row.value, own, added["dead-letter-reason"]
-        return found
+            letters[place_of(added)] = row.key, row.value, own, added["dead-letter-reason"]
+        return letters
 
 
 def place_of(added: dict[str, str]) -> Place:

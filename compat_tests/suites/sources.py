@@ -20,7 +20,7 @@ FIRST_REAL_TIME = (4, 2)
 
 
 class MissingSourceError(Exception):
-    """The tests of a suite are not to be had; one sentence."""
+    """The tests of a suite are not available; the message is one sentence."""
 
 
 def fetch_kafka_python(clone: Path | None) -> Path:

@@ -155,10 +155,12 @@ def find_percentiles(samples: Sequence[Sample]) -> dict[str, float]:
         "produce": [sample.acknowledged_s for sample in samples],
         "fetch": [sample.fetched_s for sample in samples],
     }
-    found: dict[str, float] = {}
+    percentiles: dict[str, float] = {}
     for kind, seconds in kinds.items():
         values = sorted(value * 1e3 for value in seconds if value is not None)
         if len(values) > 1:
             cuts = quantiles(values, n=100, method="inclusive")
-            found.update({f"{kind} {name}": round(cuts[round(share * 100) - 1], 3) for name, share in SHARES.items()})
-    return found
+            percentiles.update(
+                {f"{kind} {name}": round(cuts[round(share * 100) - 1], 3) for name, share in SHARES.items()}
+            )
+    return percentiles

@@ -21,7 +21,7 @@ def count(word: str, state: Any) -> str:
 
 
 def main() -> None:
-    """Run until told to end."""
+    """Run until a signal ends it."""
     application = Application(
         broker_address=os.environ["BOOTSTRAP"],
         consumer_group=NAME,

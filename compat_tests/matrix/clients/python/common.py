@@ -46,8 +46,8 @@ def tell_record(
     timestamp: "int | None" = None,
     headers: Iterable[Any] = (),
 ) -> None:
-    """Tell of one record; *headers* are pairs of name and value."""
-    held = [text(each[1]) for each in headers or () if each[0] == "n"]
+    """Report a record; *headers* are pairs of name and value."""
+    held = [text(pair[1]) for pair in headers or () if pair[0] == "n"]
     tell(
         partition=partition,
         offset=offset,
@@ -79,7 +79,7 @@ class Commands:
         return self._lines.get().split()
 
     def leave(self) -> bool:
-        """Tell whether the member is to leave."""
+        """Return whether the member must leave."""
         try:
             self._lines.get_nowait()
         except queue.Empty:
@@ -88,7 +88,7 @@ class Commands:
 
 
 def read(count: int, poll: Callable[[], int]) -> None:
-    """Call *poll*, which tells of records and returns how many, until *count* have come."""
+    """Call *poll*, which reports records and returns their number, until it has reported *count* records."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     seen = 0
     while seen < count:

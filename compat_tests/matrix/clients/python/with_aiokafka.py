@@ -23,7 +23,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         """Nothing to do: what was read is committed at the end."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        tell_assigned(each.partition for each in assigned)
+        tell_assigned(partition.partition for partition in assigned)
 
 
 class Client:
@@ -117,8 +117,8 @@ class Client:
     async def _tell_next(self, consumer: Any) -> int:
         count = 0
         for records in (await consumer.getmany(timeout_ms=200)).values():
-            for one in records:
-                tell_record(one.partition, one.offset, one.key, one.value, one.timestamp, one.headers)
+            for record in records:
+                tell_record(record.partition, record.offset, record.key, record.value, record.timestamp, record.headers)
                 count += 1
         return count
 

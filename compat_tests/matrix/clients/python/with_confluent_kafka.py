@@ -91,7 +91,7 @@ class Client:
 
         def assigned(_: Any, partitions: Any) -> None:
             consumer.assign(partitions)
-            tell_assigned(each.partition for each in partitions)
+            tell_assigned(partition.partition for partition in partitions)
 
         def revoked(_: Any, partitions: Any) -> None:
             commit(consumer)
@@ -104,14 +104,21 @@ class Client:
         consumer.close()
 
     def tell_next(self, consumer: Any) -> int:
-        one = consumer.poll(0.2)
-        if one is None:
+        message = consumer.poll(0.2)
+        if message is None:
             return 0
-        if one.error():
-            if one.error().code() == KafkaError._PARTITION_EOF:
+        if message.error():
+            if message.error().code() == KafkaError._PARTITION_EOF:
                 return 0
-            raise KafkaException(one.error())
-        tell_record(one.partition(), one.offset(), one.key(), one.value(), one.timestamp()[1], one.headers() or ())
+            raise KafkaException(message.error())
+        tell_record(
+            message.partition(),
+            message.offset(),
+            message.key(),
+            message.value(),
+            message.timestamp()[1],
+            message.headers() or (),
+        )
         return 1
 
 

@@ -111,9 +111,9 @@ class Client:
     def tell_next(self, consumer: Any, wait_ms: int) -> int:
         count = 0
         for records in consumer.poll(timeout_ms=wait_ms).values():
-            for one in records:
-                timestamp, headers = getattr(one, "timestamp", None), getattr(one, "headers", ())
-                tell_record(one.partition, one.offset, one.key, one.value, timestamp, headers)
+            for record in records:
+                timestamp, headers = getattr(record, "timestamp", None), getattr(record, "headers", ())
+                tell_record(record.partition, record.offset, record.key, record.value, timestamp, headers)
                 count += 1
         return count
 

@@ -86,8 +86,8 @@ class Client:
 
     def tell_next(self, consumer: Any) -> int:
         messages = consumer.get_messages(count=500, block=True, timeout=0.2)
-        for partition, one in messages:
-            tell_record(partition, one.offset, one.message.key, one.message.value)
+        for partition, entry in messages:
+            tell_record(partition, entry.offset, entry.message.key, entry.message.value)
         return len(messages)
 
 

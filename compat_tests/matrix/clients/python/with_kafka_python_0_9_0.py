@@ -71,8 +71,8 @@ def consume(bootstrap, topic, count):
     seen = 0
     deadline = time.time() + PATIENCE_SECONDS
     while seen < count:
-        for partition, one in consumer.get_messages(count=500, block=True, timeout=0.2):
-            tell(partition=partition, offset=one.offset, key=one.message.key, value=one.message.value)
+        for partition, entry in consumer.get_messages(count=500, block=True, timeout=0.2):
+            tell(partition=partition, offset=entry.offset, key=entry.message.key, value=entry.message.value)
             seen += 1
         if time.time() > deadline:
             raise RuntimeError("only %d of %d records came" % (seen, count))

@@ -32,7 +32,7 @@ class Client:
         """Ask for the topic until it is there."""
         for _ in range(20):
             known = json.loads(self.run(["-L", "-J", "-t", topic, "-X", "allow.auto.create.topics=true"]))
-            if any(len(each["partitions"]) == partitions for each in known["topics"]):
+            if any(len(topic_metadata["partitions"]) == partitions for topic_metadata in known["topics"]):
                 return
         raise RuntimeError("the topic was not made")
 
@@ -102,16 +102,16 @@ def tell_lines(stdout: Any) -> None:
 
 def tell_rebalances(stderr: Any) -> None:
     for line in stderr:
-        found = ASSIGNED.search(line.decode())
-        if found:
-            tell_assigned(int(number) for number in re.findall(r"\[(\d+)\]", found.group(1)))
+        match = ASSIGNED.search(line.decode())
+        if match:
+            tell_assigned(int(number) for number in re.findall(r"\[(\d+)\]", match.group(1)))
 
 
-def tell_line(one: "dict[str, Any]") -> None:
-    flat = one.get("headers") or []
+def tell_line(message: "dict[str, Any]") -> None:
+    flat = message.get("headers") or []
     headers = [(name, held.encode()) for name, held in zip(flat[::2], flat[1::2])]
-    key, value = (None if one[name] is None else one[name].encode() for name in ("key", "payload"))
-    tell_record(one["partition"], one["offset"], key, value, timestamp=one["ts"], headers=headers)
+    key, value = (None if message[name] is None else message[name].encode() for name in ("key", "payload"))
+    tell_record(message["partition"], message["offset"], key, value, timestamp=message["ts"], headers=headers)
 
 
 if __name__ == "__main__":
