@@ -86,7 +86,7 @@ def _judge(path: Path, figures: ChaosFigures, faults: PlannedFaults, tally: RunT
     counted = count_operations(history)
     figures.operations, figures.acknowledged, figures.indeterminate = counted
     figures.faults = count_faults(history)
-    figures.findings = {verdict.check.name: verdict.found for verdict in verdicts if verdict.found}
+    figures.findings = {verdict.check.name: verdict.finding_count for verdict in verdicts if verdict.finding_count}
     figures.problems = [*faults.problems, *tally.client_failures, *list_gaps(history)]
     figures.longest_gaps_s = find_longest_gaps(history)
     return [f"{verdict.check.name}: {sentence}" for verdict in verdicts for sentence in verdict.first]
