@@ -98,16 +98,16 @@ class ConfigEntries:
     def _describe_topic_config(
         self, row: Property, overrides: Mapping[str, str], defaults: Mapping[str, str] = NO_CONFIGS
     ) -> DescribeConfigsResourceResult:
-        behind = (
+        inherited = (
             self._list_broker_synonyms(TOPIC_CONFIG_SYNONYMS[row.name][0].name)
             if row.name in TOPIC_CONFIG_SYNONYMS
             else []
         )
         if row.name in defaults:
-            behind = [self._build_instance_default(row, defaults[row.name]), *behind]
+            inherited = [self._build_instance_default(row, defaults[row.name]), *inherited]
         source = ConfigSource.TOPIC if row.name in overrides else None
         value = find_topic_value(self._effective, {**defaults, **overrides}, row.name)
-        return self._build_own_entry(row, value, source, behind)
+        return self._build_own_entry(row, value, source, inherited)
 
     @staticmethod
     def _build_instance_default(row: Property, text: str) -> DescribeConfigsSynonym:
@@ -131,12 +131,14 @@ class ConfigEntries:
             default = find_group_default(self._effective, name)
             value = row.parse(overrides[name]) if name in overrides else default
             broker_name = find_group_synonym(name)
-            behind = (
+            inherited = (
                 self._list_broker_synonyms(broker_name)
                 if broker_name
                 else [_build_synonym(row, default, ConfigSource.DEFAULT)]
             )
-            entries.append(self._build_own_entry(row, value, ConfigSource.GROUP if name in overrides else None, behind))
+            entries.append(
+                self._build_own_entry(row, value, ConfigSource.GROUP if name in overrides else None, inherited)
+            )
         return entries
 
     def describe_client_metrics(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
@@ -197,24 +199,24 @@ class ConfigEntries:
         configs = dict(self._levels)[ConfigSource.ALL_BROKERS]
         entries = []
         for name, text in sorted(configs.items()):
-            behind = [
+            synonyms = [
                 synonym for synonym in self._list_broker_synonyms(name) if synonym.source == ConfigSource.ALL_BROKERS
             ]
-            entries.append(self._build_broker_entry(name, text, behind))
+            entries.append(self._build_broker_entry(name, text, synonyms))
         return entries
 
     def _build_own_entry(
-        self, row: Property, value: Value, source: ConfigSource | None, behind: list[DescribeConfigsSynonym]
+        self, row: Property, value: Value, source: ConfigSource | None, inherited: list[DescribeConfigsSynonym]
     ) -> DescribeConfigsResourceResult:
         """Build an entry of a topic, a group or a subscription; *source* is None unless it is set there."""
         own = [] if source is None else [_build_synonym(row, value, source)]
-        return _build_entry(row.name, row, format_value(value), [*own, *behind], read_only=False)
+        return _build_entry(row.name, row, format_value(value), [*own, *inherited], read_only=False)
 
     def _build_broker_entry(
-        self, name: str, value: str | None, behind: list[DescribeConfigsSynonym]
+        self, name: str, value: str | None, synonyms: list[DescribeConfigsSynonym]
     ) -> DescribeConfigsResourceResult:
         read_only = name not in PROPERTIES or not PROPERTIES[name].dynamic
-        return _build_entry(name, find_property(name), value, behind, read_only=read_only)
+        return _build_entry(name, find_property(name), value, synonyms, read_only=read_only)
 
     def _list_broker_synonyms(self, name: str) -> list[DescribeConfigsSynonym]:
         """List the places where a broker's property is set, the strongest first."""
@@ -250,16 +252,16 @@ def _build_synonym(row: Property, value: Value, source: ConfigSource) -> Describ
 
 
 def _build_entry(
-    name: str, row: Property | None, value: str | None, behind: list[DescribeConfigsSynonym], *, read_only: bool
+    name: str, row: Property | None, value: str | None, synonyms: list[DescribeConfigsSynonym], *, read_only: bool
 ) -> DescribeConfigsResourceResult:
     sensitive = row is None or row.sensitive
     return DescribeConfigsResourceResult(
         name=name,
         value=None if sensitive else value,
         read_only=read_only,
-        config_source=behind[0].source if behind else ConfigSource.DEFAULT,
+        config_source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
         is_sensitive=sensitive,
-        synonyms=behind,
+        synonyms=synonyms,
         config_type=CONFIG_TYPES[row.kind] if row else 0,
         documentation=row.text if row else None,
     )

@@ -65,13 +65,13 @@ def handle_offset_fetch(
 async def _fetch_from_metadata_store(request: OffsetFetchRequest, services: Services) -> OffsetFetchResponse:
     """Answer a request of version 0."""
     image = services.metadata.image
-    there = [
+    existing = [
         (topic.name, index)
         for topic in request.topics or ()
         for index in topic.partition_indexes
         if image.partition(topic.name, index) is not None
     ]
-    stored = await services.coordinators.stored_offsets.fetch(request.group_id, there)
+    stored = await services.coordinators.stored_offsets.fetch(request.group_id, existing)
     absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(stored, ErrorCode) else stored
     offsets = {} if isinstance(stored, ErrorCode) else stored
     return OffsetFetchResponse(topics=[_answer_stored_topic(topic, offsets, absent) for topic in request.topics or ()])

@@ -97,7 +97,7 @@ def _check_uncompressed(first: LegacyMessage, others: Iterator[LegacyMessage]) -
     for message in others:
         if message.magic != first.magic or message.codec:
             raise build_invalid_error(
-                f"format {message.magic} and codec {message.codec} behind format {first.magic} without"
+                f"format {message.magic} and codec {message.codec} after format {first.magic} without"
             )
         yield message
 

@@ -62,7 +62,7 @@ def _what_fits(config: BrokerConfig, cluster: Items, broker: Items) -> BrokerCon
             for reason in reasons.values():
                 log.warning("changed while the broker ran, and left out as it does not fit any more: %s", reason)
             break
-        # What did not fit may fit together with what came behind it.
+        # A change that did not fit may fit together with a later one.
         left = list(reasons)
     return fitting
 

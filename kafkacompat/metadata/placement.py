@@ -94,7 +94,7 @@ def _alternate_racks(racks: Mapping[int, str | None]) -> list[int]:
 def _choose_replicas(
     ring: Sequence[int], racks: Mapping[int, str | None], first: int, shift: int, replication_factor: int
 ) -> tuple[int, ...]:
-    """Choose one partition's replicas: the broker at *first*, then those behind it, a new rack each while there is one."""
+    """Choose one partition's replicas: the broker at *first*, then the brokers after it, each of a new rack while there is one."""
     chosen = [ring[first]]
     used = {racks[ring[first]]}
     rack_count = len(set(racks.values()))

@@ -92,8 +92,8 @@ class KafkaConnection(Protocol):
     def connectionMade(self) -> None:
         """Twisted: a client has connected."""
         shared, transport = self._shared, self.transport
-        here, there = transport.getHost(), transport.getPeer()
-        self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
+        broker, client = transport.getHost(), transport.getPeer()
+        self.peer = Peer(shared.listener_name, client.host, client.port, broker.host, broker.port)
         self.last_received_s = shared.clock.seconds()
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead

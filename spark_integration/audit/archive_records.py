@@ -94,7 +94,7 @@ def read_archive_place(
     # The archive's partitions do not end at the same moment: a record that one partition lacks may come with the next
     # batch.
     cuts = PlaceCuts(
-        before=[partition for partition, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered)
+        before=[partition for partition, intervals in covered.items() if intervals[0][0] > 0], after=list(covered)
     )
     records = audit_columns(frame, fields, with_contents=with_contents).withColumn("visible", sql.lit(True))
     place = make_place(spark, ARCHIVE, records, edges, cuts)

@@ -146,6 +146,6 @@ def find_in_place(place: AuditedPlace, needed: Collection[str]) -> DataFrame:
             "aborted": (is_record & ~sql.col("visible"), single),
             "unattributed": (is_record & sql.col("visible") & lacks, single),
             "repeated": (is_record & (at == previous), single),
-            HOLE: (place.is_behind_hole, hole),
+            HOLE: (place.follows_hole, hole),
         },
     )

@@ -35,10 +35,10 @@ class PlaceEdge(NamedTuple):
 
 
 class PlaceCuts(NamedTuple):
-    """Partitions of which a place may lack records: some left it *before* what it holds, or came *behind* it."""
+    """Partitions of which a place may lack records: some left it *before* the records that it holds, or came *after* them."""
 
     before: Collection[TopicPartition] = ()
-    behind: Collection[TopicPartition] = ()
+    after: Collection[TopicPartition] = ()
 
 
 UNCUT = PlaceCuts()
@@ -67,7 +67,7 @@ class AuditedPlace:
         return self.records.where("visible")
 
     @property
-    def is_behind_hole(self) -> Column:
+    def follows_hole(self) -> Column:
         """Whether the offset before a row has no record, though it belongs to the place."""
         return sql.col("kind").isin(RECORD, END) & (sql.col("at") - sql.col("previous") > 1)
 
@@ -75,7 +75,7 @@ class AuditedPlace:
     def holes(self) -> DataFrame:
         """Offsets without a record: `topic`, `partition`, `first` and `last`."""
         first, last = (sql.col("previous") + 1).alias("first"), (sql.col("at") - 1).alias("last")
-        return self.rows.where(self.is_behind_hole).select("topic", "partition", first, last)
+        return self.rows.where(self.follows_hole).select("topic", "partition", first, last)
 
     def release(self) -> None:
         """Let Spark drop the rows."""

@@ -56,7 +56,7 @@ def find_cuts(cluster: Cluster, ranges: Ranges) -> PlaceCuts:
     now = cluster.offsets(ranges, OffsetSpec.LATEST)
     return PlaceCuts(
         before=frozenset(partition for partition, read_range in ranges.items() if read_range.start > 0),
-        behind=frozenset(
+        after=frozenset(
             partition for partition, read_range in ranges.items() if now.get(partition, read_range.end) > read_range.end
         ),
     )

@@ -11,7 +11,7 @@ from spark_integration.audit.findings import find_by_rules
 from spark_integration.audit.places import AuditedPlace, PlaceCuts
 from spark_integration.audit.settings import SCOPES, TOPIC_SCOPE
 
-CUTS = "topic string, partition int, before boolean, behind boolean"
+CUTS = "topic string, partition int, before boolean, after boolean"
 # The largest distance of two sequences that a bigint can hold.
 FARTHEST = 2**63 - 1
 
@@ -43,8 +43,8 @@ def sequence_findings(
             "aborted-sequence": (~visible & is_first, single),
             "duplicate": (visible & ~is_first, {**single, "note": sql.concat(at, sql.lit(" as "), again)}),
             "inversion": (
-                visible & is_first & (sequence < sql.col("behind")),
-                {**single, "note": sql.concat(at, sql.lit(" behind "), sql.col("behind"))},
+                visible & is_first & (sequence < sql.col("highest_earlier")),
+                {**single, "note": sql.concat(at, sql.lit(" after "), sql.col("highest_earlier"))},
             ),
         },
         producer=sql.col("producer"),
@@ -52,7 +52,7 @@ def sequence_findings(
 
 
 def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequence: int | None) -> DataFrame:
-    """Add to each record the sequence `before` it, that record's place, and the highest earlier sequence (`behind`).
+    """Add to each record the sequence `before` it, that record's place, and the `highest_earlier` sequence.
 
     Among records with the same sequence visible ones come first, then the oldest: that one `is_first`. `missing` is the
     number of sequences between a record and the one before.
@@ -72,7 +72,7 @@ def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequenc
         "is_first": ~neighbour.eqNullSafe(sequence),
         "place_before": sql.lag(where).over(by_sequence),
     }
-    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(columns)
+    in_order = numbered.withColumn("highest_earlier", sql.max(visible_sequence).over(earlier)).withColumns(columns)
     missing = sql.when(sequence > sql.col("before"), distance - 1).otherwise(0)
     return _add_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
 
@@ -84,15 +84,15 @@ def _add_cuts(numbered: DataFrame, cuts: PlaceCuts, keys: Collection[str]) -> Da
     gone. So every sequence below its first one there may be cut off, and likewise every one above its last one in a
     partition that continues.
     """
-    partitions = {*cuts.before, *cuts.behind}
+    partitions = {*cuts.before, *cuts.after}
     if not partitions:
         return numbered.withColumns(dict.fromkeys(("cut_until", "cut_from"), sql.lit(None).cast("bigint")))
-    rows = [(*partition, partition in cuts.before, partition in cuts.behind) for partition in partitions]
+    rows = [(*partition, partition in cuts.before, partition in cuts.after) for partition in partitions]
     cut = numbered.sparkSession.createDataFrame(rows, CUTS)
     ends = sql.min("sequence").alias("first"), sql.max("sequence").alias("last")
     by_partition = numbered.groupBy("topic", "partition", "producer").agg(*ends)
     by_producer = by_partition.join(sql.broadcast(cut), ["topic", "partition"]).groupBy(*keys)
-    until, since = sql.max(sql.expr("if(before, first, null)")), sql.min(sql.expr("if(behind, last, null)"))
+    until, since = sql.max(sql.expr("if(before, first, null)")), sql.min(sql.expr("if(after, last, null)"))
     cut_ends = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
     return numbered.join(cut_ends, list(keys), "left")
 

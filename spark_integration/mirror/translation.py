@@ -145,10 +145,10 @@ def _first_by_partition(
     schema = "origin_cluster string, origin_topic string, origin_partition int, topic string, wanted bigint"
     asked = spark.createDataFrame(rows, schema)
     keys = ["origin_cluster", "origin_topic", "origin_partition", "topic"]
-    behind = (
+    mirrored = (
         add_origin_columns(records.select("topic", "partition", "offset", "headers"))
         .join(sql.broadcast(asked), keys)
         .where("origin_offset >= wanted and partition = origin_partition")
     )
-    first = behind.groupBy("topic", "partition").agg(sql.min(column).alias("first"))
+    first = mirrored.groupBy("topic", "partition").agg(sql.min(column).alias("first"))
     return {TopicPartition(row.topic, row.partition): row["first"] for row in first.collect()}

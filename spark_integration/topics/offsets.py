@@ -53,9 +53,9 @@ def format_offsets(offsets: Mapping[TopicPartition, int]) -> str:
     return json.dumps(topics)
 
 
-def count_offsets_between(behind: Mapping[TopicPartition, int], ahead: Mapping[TopicPartition, int]) -> int:
-    """Count the offsets from *behind* to *ahead* over all partitions; one that *behind* lacks counts from 0."""
-    return sum(max(0, offset - behind.get(partition, 0)) for partition, offset in ahead.items())
+def count_offsets_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> int:
+    """Count the offsets from *start* to *end* over all partitions; a partition that *start* lacks counts from 0."""
+    return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
 
 
 def join_intervals(intervals: Iterable[Interval]) -> list[Interval]:

@@ -82,10 +82,11 @@ def select_lacking(records: DataFrame, written: DataFrame) -> DataFrame:
     A producer that gives up on a record may have written the key's next ones. A reader that keeps the last value must
     find those after it.
     """
-    marked = records.join(written.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
+    marked = records.join(written.distinct().withColumn("is_written", sql.lit(True)), list(PLACE), "left")
     key = Window.partitionBy("topic", "partition", "key").orderBy("offset")
-    behind = sql.max(sql.col("there").isNull()).over(key) & sql.col("key").isNotNull()
-    kept = marked.withColumn("behind", behind).where("there is null or behind").drop("there", "behind")
+    follows_gap = sql.max(sql.col("is_written").isNull()).over(key) & sql.col("key").isNotNull()
+    kept = marked.withColumn("follows_gap", follows_gap).where("is_written is null or follows_gap")
+    kept = kept.drop("is_written", "follows_gap")
     return sort_partitions(kept, records.sparkSession.sparkContext.defaultParallelism)
 
 

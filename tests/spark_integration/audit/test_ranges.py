@@ -73,5 +73,5 @@ def test_a_partition_of_which_nothing_is_said(option: str) -> None:
 def test_cuts_of_a_range_are_found() -> None:
     """The first partition continues after the committed records; the second is read from its first to its last record."""
     assert find_cuts(Answers(), {ZERO: ReadRange(5, 20), ONE: ReadRange(0, 40)}) == PlaceCuts(
-        before={ZERO}, behind={ZERO}
+        before={ZERO}, after={ZERO}
     )
