@@ -62,9 +62,9 @@ def test_a_partition_is_moved_to_another_log_directory(two_directories: Broker, 
     assert f"Successfully started moving log directory to {other} for replica {name}-0 with broker 1" in executed
     moved = f"Reassignment of replica {name}-0-1 completed successfully."
     until(lambda: moved in run_tool(broker, REASSIGN, "--verify", *chosen))
-    (there,) = describe_directories(broker, name)[other]
-    assert (there["partition"], there["offsetLag"], there["isFuture"]) == (f"{name}-0", 0, False)
-    assert there["size"] > 0
+    (replica,) = describe_directories(broker, name)[other]
+    assert (replica["partition"], replica["offsetLag"], replica["isFuture"]) == (f"{name}-0", 0, False)
+    assert replica["size"] > 0
     cancelled = run_tool(broker, REASSIGN, "--cancel", *chosen)
     assert "None of the specified partition reassignments are active." in cancelled
 

@@ -12,10 +12,10 @@ def test_the_package_list_is_the_tree() -> None:
     config = ConfigParser()
     config.read(ROOT / "setup.cfg")
     listed = set(config["options"]["packages"].split())
-    found = {
+    packages = {
         ".".join(folder.parent.relative_to(ROOT).parts)
         for top in ("kafkacompat", "wire", "handlers", "storage", "spark_integration")
         for folder in (ROOT / top).rglob("__init__.py")
     }
     own_names = ("kafkacompat", "spark_integration")
-    assert listed == {name if name.startswith(own_names) else f"kafkacompat.{name}" for name in found}
+    assert listed == {name if name.startswith(own_names) else f"kafkacompat.{name}" for name in packages}

@@ -146,9 +146,9 @@ def read_held(scene: Scene) -> Any:
 
 
 def assert_the_same(scene: Scene, *topics: str) -> None:
-    there = read_topics(scene.broker, topics or [scene.topic])
-    assert read_frame(read_held(scene)) == there
-    assert read_manifest(scene.session, str(scene.folder / "archive")).records == len(there)
+    stored = read_topics(scene.broker, topics or [scene.topic])
+    assert read_frame(read_held(scene)) == stored
+    assert read_manifest(scene.session, str(scene.folder / "archive")).records == len(stored)
 
 
 def list_spans(scene: Scene) -> list[tuple[int, int, int]]:

@@ -29,11 +29,11 @@ def compare_observations(observed: Mapping[str, Observations]) -> tuple[list[str
     """Compare two brokers' observations; return lines about them, and whether there are any and all are equal."""
     (broker, ours), (other, theirs) = observed.items()
     lines: list[str] = []
-    for test, name, here, there in list_differences(ours, theirs):
+    for test, name, our_value, their_value in list_differences(ours, theirs):
         lines += [
             f"{test}: {name}",
-            f"  {broker}: {shorten_value(here, there)}",
-            f"  {other}: {shorten_value(there, here)}",
+            f"  {broker}: {shorten_value(our_value, their_value)}",
+            f"  {other}: {shorten_value(their_value, our_value)}",
         ]
     noted = sum(len(seen) for seen in ours.values())
     different = len(lines) // 3
@@ -42,12 +42,12 @@ def compare_observations(observed: Mapping[str, Observations]) -> tuple[list[str
 
 
 def list_differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield (test, name, ours, theirs) for each value that is missing on one broker or differs."""
+    """Yield (test, name, our value, their value) for each value that is missing on one broker or differs."""
     for test in sorted(ours.keys() | theirs.keys()):
-        here, there = ours.get(test, {}), theirs.get(test, {})
-        for name in sorted(here.keys() | there.keys()):
-            if here.get(name, ABSENT) != there.get(name, ABSENT):
-                yield test, name, here.get(name, ABSENT), there.get(name, ABSENT)
+        our_values, their_values = ours.get(test, {}), theirs.get(test, {})
+        for name in sorted(our_values.keys() | their_values.keys()):
+            if our_values.get(name, ABSENT) != their_values.get(name, ABSENT):
+                yield test, name, our_values.get(name, ABSENT), their_values.get(name, ABSENT)
 
 
 def shorten_value(value: Any, other: Any) -> str:

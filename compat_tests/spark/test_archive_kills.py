@@ -119,8 +119,8 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
             produce_all_kinds(broker, first, 50, 3, first=10_000)
         if number == 1:
             shutil.rmtree(runs.checkpoint)
-    there = read_topics(broker, [first, second])
+    stored = read_topics(broker, [first, second])
     done = sum(span.records for commit in runs.commits() if commit.kind == "batch" for span in commit.ranges)
-    assert 0 < done < len(there), "the kills did not fall in the middle"
+    assert 0 < done < len(stored), "the kills did not fall in the middle"
     finish_runs(runs)
-    assert runs.archived() == {tuple(record) for record in there}
+    assert runs.archived() == {tuple(record) for record in stored}

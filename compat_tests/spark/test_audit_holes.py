@@ -76,13 +76,13 @@ def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> No
     assert producer.flush(30) == 0
     until(partial(is_settled, broker.data_folder / f"{name}-0"), timeout_seconds=60)
     left = spark.read.format("kafka").options(**source_of(broker, name)).load()
-    there = {row.offset for row in left.select("offset").collect()}
-    assert 5 < len(there) < 200, "nothing was compacted, or all"
+    kept_offsets = {row.offset for row in left.select("offset").collect()}
+    assert 5 < len(kept_offsets) < 200, "nothing was compacted, or all"
     summary = judge_topic(spark, broker, name)
-    assert offsets_of(summary, "compacted") == {(0, offset) for offset in range(499) if offset not in there}
+    assert offsets_of(summary, "compacted") == {(0, offset) for offset in range(499) if offset not in kept_offsets}
     assert numbers_of_findings(summary.details["gap"]) == dropped
     assert numbers_of_findings(summary.details["compacted-sequence"]) == {
-        ("p", offset) for offset in range(499) if offset not in there
+        ("p", offset) for offset in range(499) if offset not in kept_offsets
     }
     assert summary.found.keys() == {"gap", "compacted", "compacted-sequence"}
     assert len(summary.notes) == 1

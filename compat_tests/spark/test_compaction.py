@@ -48,23 +48,23 @@ def is_settled(scene: Scene) -> bool:
 
 def test_a_batch_over_holes(compacted: Scene) -> None:
     """Holes are found also if some tasks have only holes, and if ranges begin and end in a hole."""
-    there = read_stored(compacted.broker, compacted.topic)
-    offsets = {offset for _, offset, _ in there}
+    stored = read_stored(compacted.broker, compacted.topic)
+    offsets = {offset for _, offset, _ in stored}
     hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})
-    assert compacted.note("is as left", collect_records(compacted.batch(**STRICT)) == there) is True
-    assert compacted.note("by tasks", collect_records(compacted.batch(minPartitions="200", **STRICT)) == there) is True
+    assert compacted.note("is as left", collect_records(compacted.batch(**STRICT)) == stored) is True
+    assert compacted.note("by tasks", collect_records(compacted.batch(minPartitions="200", **STRICT)) == stored) is True
     ranges = {
         "startingOffsets": json.dumps({compacted.topic: {"0": 1}}),
         "endingOffsets": json.dumps({compacted.topic: {"0": hole}}),
     }
     records = collect_records(compacted.batch(**ranges, **STRICT))
-    assert compacted.note("range", records == {record for record in there if 1 <= record[1] < hole}) is True
+    assert compacted.note("range", records == {record for record in stored if 1 <= record[1] < hole}) is True
 
 
 def test_a_stream_over_holes(compacted: Scene) -> None:
-    there = read_stored(compacted.broker, compacted.topic)
+    stored = read_stored(compacted.broker, compacted.topic)
     query = compacted.run_to_the_end(compacted.stream(maxOffsetsPerTrigger="100", **STRICT))
-    assert compacted.note("is as left", query.records() == there) is True
+    assert compacted.note("is as left", query.records() == stored) is True
     assert compacted.note("ranges", query.ranges())[-1]["to"] == {compacted.topic: {"0": WRITTEN}}
     assert min(len(batch) for batch in query.batches.values()) < 10
 

@@ -139,14 +139,14 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
 @pytest.mark.parametrize("fail", [True, False])
 def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
     scene.create(2)
-    there = scene.fill(make_values(10, 2))
+    produced = scene.fill(make_values(10, 2))
     truncate_topic(scene, 4)
     starts = json.dumps({scene.topic: {"0": 0, "1": 2}})
     frame = scene.batch(startingOffsets=starts, failOnDataLoss=str(fail).lower(), **IMPATIENT)
     if fail:
         assert scene.note("refusal", catch_failure(frame.collect))[-1] == OUT_OF_RANGE
     else:
-        assert scene.note("rows", collect_records(frame)) == {record for record in there if record[1] >= 4}
+        assert scene.note("rows", collect_records(frame)) == {record for record in produced if record[1] >= 4}
 
 
 # The loss, and the records that the batch reads after it: (kind, offsets), or None if it fails with both settings.

@@ -70,7 +70,7 @@ def test_the_leader_is_killed_under_a_source_and_a_sink(
     source, target = f"{name}-source", f"{name}-target"
     create(cluster, source)
     create(cluster, target)
-    there = produce_values(cluster, source, make_values(300, PARTITIONS))
+    produced = produce_values(cluster, source, make_values(300, PARTITIONS))
     reading = Query(read_stream(spark, cluster, source), tmp_path, {}, checkpoint="reading")
     options = {"kafka.bootstrap.servers": cluster.bootstrap, "topic": target}
     writer = read_stream(spark, cluster, source).selectExpr("value").writeStream.format("kafka").options(**options)
@@ -79,17 +79,17 @@ def test_the_leader_is_killed_under_a_source_and_a_sink(
     reading.wait_until(lambda: len(reading.batches) >= 2)
 
     cluster.kill(NODES[0])
-    assert len(reading.records()) < len(there), "the kill did not fall in the middle"
-    there |= produce_values(cluster, source, make_values(300, PARTITIONS, start=300))
-    reading.wait_for(there)
-    assert reading.records() == there
+    assert len(reading.records()) < len(produced), "the kill did not fall in the middle"
+    produced |= produce_values(cluster, source, make_values(300, PARTITIONS, start=300))
+    reading.wait_for(produced)
+    assert reading.records() == produced
     cluster.start_node(NODES[0])
     await_in_sync(cluster, source)
-    there |= produce_values(cluster, source, make_values(100, PARTITIONS, start=600))
-    reading.wait_for(there)
-    assert reading.records() == there
+    produced |= produce_values(cluster, source, make_values(100, PARTITIONS, start=600))
+    reading.wait_for(produced)
+    assert reading.records() == produced
     writing.processAllAvailable()
-    assert texts(read_stored(cluster, target)) == texts(there)
+    assert texts(read_stored(cluster, target)) == texts(produced)
 
 
 def texts(records: set[Record]) -> set[str | None]:

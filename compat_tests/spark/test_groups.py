@@ -51,14 +51,14 @@ def test_only_the_drivers_deprecated_consumer_joins_a_group(
     scene.create(2)
     given, expected = (name.format(scene.topic) for name in NAMES[option])
     options = {**choose_topic(scene, way), **({option: given} if option else {})}
-    there = scene.fill(make_values(5, 2))
+    produced = scene.fill(make_values(5, 2))
     query = scene.run(scene.stream(**options))
-    query.wait_for(there)
+    query.wait_for(produced)
     joins = deprecated and way != "assign"
     assert scene.note("groups", describe_members(scene)) == ({expected: ("STABLE", 1)} if joins else {})
     more = scene.fill(make_values(5, 2, start=5))
-    query.wait_for(there | more)
-    assert scene.note("rows", query.records()) == there | more
+    query.wait_for(produced | more)
+    assert scene.note("rows", query.records()) == produced | more
     stop_and_leave(scene, query)
 
 
@@ -72,9 +72,9 @@ def test_the_group_of_a_batch(scene: Scene) -> None:
     """The driver joins it while it looks up offsets; the executors' consumers assign their partitions themselves."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching="true")
     scene.create(2)
-    there = scene.fill(make_values(5, 2))
+    produced = scene.fill(make_values(5, 2))
     for option in ("kafka.group.id", "groupIdPrefix"):
-        assert scene.note(option, collect_records(scene.batch(**{option: scene.topic}))) == there
+        assert scene.note(option, collect_records(scene.batch(**{option: scene.topic}))) == produced
     until(lambda: not describe_members(scene))
 
 
@@ -82,9 +82,9 @@ def test_the_group_of_a_batch(scene: Scene) -> None:
 def test_nothing_is_committed(scene: Scene, deprecated: bool) -> None:
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
     scene.create(2)
-    there = scene.fill(make_values(5, 2))
+    produced = scene.fill(make_values(5, 2))
     query = scene.run_to_the_end(scene.stream(**{"kafka.group.id": scene.topic}))
-    assert query.records() == there
+    assert query.records() == produced
     asked = [ConsumerGroupTopicPartitions(scene.topic)]
     answer = admin_of(scene.broker).list_consumer_group_offsets(asked)[scene.topic].result(30)
     assert scene.note("committed", [(part.partition, part.offset) for part in answer.topic_partitions]) == []

@@ -27,19 +27,19 @@ def test_partitions_that_come_while_a_stream_runs(scene: Scene, deprecated: str)
     scene.fill(make_values(5))
     query = scene.run(scene.stream(startingOffsets="latest", **{"kafka.metadata.max.age.ms": "200"}))
     query.wait_until(lambda: len(query.progress()) > 0)
-    there = scene.fill(make_values(5, start=5))
-    query.wait_for(there)
+    produced = scene.fill(make_values(5, start=5))
+    query.wait_for(produced)
     for total in (2, 4):
         add_partitions(scene, total)
-        there |= scene.fill(make_values(5, total, start=total * 10))
-        query.wait_for(there)
-    assert scene.note("rows", query.records()) == there
+        produced |= scene.fill(make_values(5, total, start=total * 10))
+        query.wait_for(produced)
+    assert scene.note("rows", query.records()) == produced
 
 
 @BOTH_WAYS
 def test_topics_that_come_while_a_stream_runs(scene: Scene, deprecated: str) -> None:
     scene = looking_for_topics(scene, deprecated)
-    there: set[tuple[str | int | None, ...]] = set()
+    produced: set[tuple[str | int | None, ...]] = set()
     options = {"subscribePattern": f"{scene.topic}-in-.*", "kafka.metadata.max.age.ms": "200"}
     scene.create(1, f"{scene.topic}-in-0")
     query = scene.run(scene.stream(**options), columns=WITH_TOPIC)
@@ -49,9 +49,9 @@ def test_topics_that_come_while_a_stream_runs(scene: Scene, deprecated: str) -> 
             scene.create(number + 1, topic)
         scene.create(1, f"{scene.topic}-out-{number}")
         scene.fill(make_values(5), f"{scene.topic}-out-{number}")
-        there |= {(topic, *record) for record in scene.fill(make_values(5, number + 1), topic)}
-        query.wait_for(there)
-    assert scene.note("rows", query.records()) == there
+        produced |= {(topic, *record) for record in scene.fill(make_values(5, number + 1), topic)}
+        query.wait_for(produced)
+    assert scene.note("rows", query.records()) == produced
 
 
 def looking_for_topics(scene: Scene, deprecated: str) -> Scene:
@@ -77,26 +77,26 @@ def test_topics_and_partitions_between_two_runs(scene: Scene, deprecated: str) -
 def test_several_queries_of_one_session(scene: Scene) -> None:
     """Each has its own place in the topic, though they share executors and their cached consumers."""
     scene.create(2)
-    there = scene.fill(make_values(200, 2))
+    produced = scene.fill(make_values(200, 2))
     limits = ("30", "70", "1000")
     queries = [scene.run(scene.stream(maxOffsetsPerTrigger=limit), checkpoint=limit) for limit in limits]
     late = scene.run(scene.stream(startingOffsets="latest"), checkpoint="late")
     late.wait_until(lambda: len(late.progress()) > 0)
     more = scene.fill(make_values(20, 2, start=200))
     for query in queries:
-        query.wait_for(there | more)
+        query.wait_for(produced | more)
     late.wait_for(more)
     assert late.records() == more
-    assert scene.note("rows", [query.records() for query in queries]) == [there | more] * 3
+    assert scene.note("rows", [query.records() for query in queries]) == [produced | more] * 3
 
 
 def test_two_sources_in_one_query(scene: Scene) -> None:
     other = scene.topic + "-other"
     scene.create(2)
     scene.create(1, other)
-    here, there = scene.fill(make_values(20, 2)), scene.fill(make_values(20), other)
+    topic_records, other_records = scene.fill(make_values(20, 2)), scene.fill(make_values(20), other)
     frame = scene.stream().union(scene.stream(subscribe=other))
-    wanted = {(scene.topic, *record) for record in here} | {(other, *record) for record in there}
+    wanted = {(scene.topic, *record) for record in topic_records} | {(other, *record) for record in other_records}
     query = scene.run_to_the_end(frame, columns=WITH_TOPIC)
     assert scene.note("rows", query.records()) == wanted
     ends = [source["endOffset"] for source in query.progress()[0]["sources"]]

@@ -19,12 +19,12 @@ def list_sizes(query: Query) -> list[int]:
 def test_max_offsets_per_trigger_limits_a_batch(scene: Scene, trigger: str) -> None:
     """The offsets are divided among the partitions in proportion to the waiting ones."""
     scene.create(2)
-    there = scene.fill({0: make_values(30)[0], 1: [f"1/{number}" for number in range(10)]})
+    produced = scene.fill({0: make_values(30)[0], 1: [f"1/{number}" for number in range(10)]})
     query = scene.run(
         scene.stream(maxOffsetsPerTrigger="8"), **{trigger: True if trigger == "availableNow" else "0 seconds"}
     )
     # Spark reports a micro-batch a moment after its records arrived.
-    query.wait_until(lambda: query.records() == there and len(query.ranges()) == len(query.batches))
+    query.wait_until(lambda: query.records() == produced and len(query.ranges()) == len(query.batches))
     query.stop()
     assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()})
     assert scene.note("ranges", query.ranges())
@@ -34,20 +34,20 @@ def test_max_offsets_per_trigger_limits_a_batch(scene: Scene, trigger: str) -> N
 
 def test_once_takes_all_at_once(scene: Scene) -> None:
     scene.create(2)
-    there = scene.fill(make_values(20, 2))
+    produced = scene.fill(make_values(20, 2))
     query = scene.run_to_the_end(scene.stream(maxOffsetsPerTrigger="8"), once=True)
     assert query.batches.keys() == {0}
-    assert scene.note("rows", query.records()) == there
+    assert scene.note("rows", query.records()) == produced
 
 
 def test_available_now_ends_where_the_log_ended_at_its_start(scene: Scene) -> None:
     """Records that arrive while the query runs are for the next run, and so is a partition that is added."""
     scene.create(1)
-    there = scene.fill(make_values(20))
+    produced = scene.fill(make_values(20))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="8"), on_batch=partial(fill_once, scene), availableNow=True)
     query.finish()
-    assert scene.note("first", query.records()) == there
-    more = collect_records(scene.batch()) - there
+    assert scene.note("first", query.records()) == produced
+    more = collect_records(scene.batch()) - produced
     assert len(more) == 5
     assert scene.note("second", scene.run_to_the_end(scene.stream()).records()) == more
 

@@ -100,22 +100,23 @@ class TestContents:
         create_topic(broker, name, 2)
         produce_records(broker, name, make_numbered_records(40), 2)
 
-        def there() -> int:
+        def mirror_to_other() -> int:
             return run_mirror(spark, broker, other, tmp_path / "c", subscribe=name).records_written
 
-        def back() -> int:
+        def mirror_back() -> int:
             return run_mirror(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
 
-        assert there() == 40
+        assert mirror_to_other() == 40
         produce_records(other, name, make_numbered_records(6), 2)
-        assert back() == 6
-        assert there() == 0
-        assert back() == 0
+        assert mirror_back() == 6
+        assert mirror_to_other() == 0
+        assert mirror_back() == 0
         assert count_offsets(broker, name) == count_offsets(other, name) == 46
-        here, far = record_contents(read_contents(broker, name)), record_contents(read_contents(other, name))
+        own_contents = record_contents(read_contents(broker, name))
+        other_contents = record_contents(read_contents(other, name))
         # The forty are the first in both; each cluster's own records are where they were produced.
-        assert {partition: sorted(contents) for partition, contents in here.items()} == {
-            partition: sorted(contents) for partition, contents in far.items()
+        assert {partition: sorted(contents) for partition, contents in own_contents.items()} == {
+            partition: sorted(contents) for partition, contents in other_contents.items()
         }
 
     def test_mirrors_with_prefixes_make_no_topics_of_mirrors(
@@ -127,10 +128,12 @@ class TestContents:
         create_topic(other, f"{name}-other", 1)
         produce_records(first, name, make_numbered_records(10), 1)
         for times in range(2):
-            there = run_mirror(spark, first, other, tmp_path / "c", TargetNames("first."), subscribePattern=".*")
-            back = run_mirror(spark, other, first, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
-            assert there.left_out == (f"other.{name}-other" if times else None)
-            assert back.left_out == f"first.{name}, first.{name}-empty"
+            to_other = run_mirror(spark, first, other, tmp_path / "c", TargetNames("first."), subscribePattern=".*")
+            to_first = run_mirror(
+                spark, other, first, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*"
+            )
+            assert to_other.left_out == (f"other.{name}-other" if times else None)
+            assert to_first.left_out == f"first.{name}, first.{name}-empty"
         assert list_topics(first) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
         assert list_topics(other) == {f"first.{name}", f"first.{name}-empty", f"{name}-other", "map-c"}
 

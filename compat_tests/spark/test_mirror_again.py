@@ -100,7 +100,7 @@ FROM_THE_GAP_ON = [*range(15), *range(16, 60), *range(15, 60)]
 
 
 @pytest.mark.parametrize(
-    ("batch", "there", "wanted"),
+    ("batch", "written_ranges", "wanted"),
     [
         ("10", GAP, FROM_THE_GAP_ON),
         ("7", GAP, FROM_THE_GAP_ON),
@@ -116,7 +116,7 @@ def test_after_a_record_that_is_missing_all_are_written_again(
     name: str,
     tmp_path: Path,
     batch: str,
-    there: Sequence[range],
+    written_ranges: Sequence[range],
     wanted: list[int],
 ) -> None:
     """In however many batches they arrive: else a reader of last values would end with an old one."""
@@ -124,10 +124,10 @@ def test_after_a_record_that_is_missing_all_are_written_again(
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
     produce_records(broker, name, make_numbered_records(60), 1)
-    write_ranges(spark, broker, target, name, *there)
+    write_ranges(spark, broker, target, name, *written_ranges)
     again = run_mirror(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
     assert record_origins(read_contents(target, name)) == {0: wanted}
-    assert again.records_written == len(wanted) - sum(map(len, there))
+    assert again.records_written == len(wanted) - sum(map(len, written_ranges))
 
 
 def test_a_restart_reads_the_target_once(

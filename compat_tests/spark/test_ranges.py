@@ -18,12 +18,12 @@ WITH_TASK = ("task", "partition", "offset", "value")
 def test_offsets_of_each_partition(scene: Scene) -> None:
     """-2 is the beginning and -1 the end; a range may be empty."""
     scene.create(4)
-    there = scene.fill(make_values(10, 4))
+    produced = scene.fill(make_values(10, 4))
     starts = json.dumps({scene.topic: {"0": 3, "1": -2, "2": 10, "3": -2}})
     ends = json.dumps({scene.topic: {"0": 7, "1": 4, "2": -1, "3": -1}})
     records = scene.note("rows", collect_records(scene.batch(startingOffsets=starts, endingOffsets=ends)))
     wanted = {0: range(3, 7), 1: range(4), 3: range(10)}
-    assert records == {record for record in there if record[1] in wanted.get(record[0], ())}
+    assert records == {record for record in produced if record[1] in wanted.get(record[0], ())}
 
 
 def test_offsets_must_name_every_partition(scene: Scene) -> None:
@@ -53,23 +53,23 @@ def test_assign(scene: Scene) -> None:
     other = scene.topic + "-other"
     scene.create(3)
     scene.create(2, other)
-    here, there = scene.fill(make_values(5, 3)), scene.fill(make_values(5, 2), other)
+    topic_records, other_records = scene.fill(make_values(5, 3)), scene.fill(make_values(5, 2), other)
     assigned = json.dumps({scene.topic: [0, 2], other: [1]})
     records = scene.note("rows", collect_records(scene.batch(assign=assigned), WITH_TOPIC))
-    wanted = {(scene.topic, *record) for record in here if record[0] != 1}
-    assert records == wanted | {(other, *record) for record in there if record[0] == 1}
+    wanted = {(scene.topic, *record) for record in topic_records if record[0] != 1}
+    assert records == wanted | {(other, *record) for record in other_records if record[0] == 1}
 
 
 @pytest.mark.parametrize("way", ["subscribe", "subscribePattern"])
 def test_several_topics(scene: Scene, way: str) -> None:
     topics = [f"{scene.topic}-{number}" for number in range(4)]
-    there: set[Any] = set()
+    produced: set[Any] = set()
     for topic in topics:
         scene.create(2, topic)
-        there |= {(topic, *record) for record in scene.fill(make_values(5, 2), topic) if topic != topics[3]}
+        produced |= {(topic, *record) for record in scene.fill(make_values(5, 2), topic) if topic != topics[3]}
     chosen = {"subscribe": ",".join(topics[:3]), "subscribePattern": f"{scene.topic}-[0-2]"}[way]
     records = scene.note("rows", collect_records(scene.batch(**{way: chosen}), WITH_TOPIC))
-    assert records == there
+    assert records == produced
 
 
 def test_a_topic_that_is_not_there(scene: Scene) -> None:
@@ -83,8 +83,8 @@ def test_a_pattern_that_no_topic_fits(scene: Scene) -> None:
 def test_empty_topics_and_partitions(scene: Scene) -> None:
     scene.create(3)
     assert scene.note("nothing", collect_records(scene.batch())) == set()
-    there = scene.fill({1: ["only"]})
-    assert scene.note("one partition", collect_records(scene.batch())) == there == {(1, 0, "only")}
+    produced = scene.fill({1: ["only"]})
+    assert scene.note("one partition", collect_records(scene.batch())) == produced == {(1, 0, "only")}
 
 
 # The tasks of 90 and 30 records: (partition, first offset, records) of each.
@@ -111,9 +111,9 @@ def tasks_of(records: set[Any]) -> set[tuple[int, int, int]]:
 )
 def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
     """Spark cuts the partitions' ranges in proportion to their lengths; in a batch the second option changes nothing."""
-    there = fill_unevenly(scene)
+    produced = fill_unevenly(scene)
     records = collect_records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
-    assert {record[1:] for record in records} == there
+    assert {record[1:] for record in records} == produced
     assert scene.note("tasks", tasks_of(records)) == tasks
 
 
@@ -125,8 +125,8 @@ def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]
     ],
 )
 def test_tasks_of_a_stream(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
-    there = fill_unevenly(scene)
+    produced = fill_unevenly(scene)
     frame = scene.stream(**{option: value}).selectExpr("spark_partition_id() as task", "*")
     records = scene.run_to_the_end(frame, columns=WITH_TASK).records()
-    assert {record[1:] for record in records} == there
+    assert {record[1:] for record in records} == produced
     assert scene.note("tasks", tasks_of(records)) == tasks

@@ -199,9 +199,9 @@ class TestRate:
         run = Run(tmp_path / "run", "replay", *arguments, "--prefix", f"{name}.", "--rate", "7")
         until(lambda: count_offsets(broker, f"{name}.{A}") >= 7, timeout_seconds=120)
         assert run.end() == 2
-        there = count_offsets(broker, f"{name}.{A}")
-        assert 0 < there < 300
-        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to continue"
+        replayed = count_offsets(broker, f"{name}.{A}")
+        assert 0 < replayed < 300
+        assert run.stderr.splitlines()[-1] == f"Error: ended after {replayed} of 300 records: run it again to continue"
 
 
 @pytest.mark.spark

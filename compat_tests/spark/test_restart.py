@@ -41,7 +41,7 @@ def numbers_in(folder: Path) -> set[int]:
 def test_a_planned_micro_batch_keeps_its_offsets(scene: Scene) -> None:
     """Its offsets are in the checkpoint; new records and another limit count from the next batch on."""
     scene.create(2)
-    there = scene.fill(make_values(20, 2))
+    produced = scene.fill(make_values(20, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="10"), on_batch=fail_in(2), availableNow=True)
     with pytest.raises(FailsInBatchError):
         query.finish()
@@ -51,8 +51,8 @@ def test_a_planned_micro_batch_keeps_its_offsets(scene: Scene) -> None:
     resumed = scene.run_to_the_end(scene.stream(maxOffsetsPerTrigger="30"))
     assert resumed.batches.keys() == {2, 3, 4}
     batches = {number: set(batch) for number, batch in (query.batches | resumed.batches).items()}
-    assert scene.note("batches", batches)[2] == {record for record in there if 10 <= record[1] < 15}
-    assert query.records() | resumed.records() == there | more
+    assert scene.note("batches", batches)[2] == {record for record in produced if 10 <= record[1] < 15}
+    assert query.records() | resumed.records() == produced | more
     assert not query.records() & resumed.records()
 
 
@@ -91,16 +91,16 @@ def copy_and_fail_once(scene: Scene, target: str) -> None:
 def test_a_driver_that_is_killed(scene: Scene) -> None:
     """Twice between the first micro-batch and the last, then resumed here: every record once, by the sink's own log."""
     scene.create(2)
-    there = scene.fill(make_values(4000, 2))
+    produced = scene.fill(make_values(4000, 2))
     commits = scene.folder / "parquet-checkpoint" / "commits"
     for least in (5, 10):
         kill_behind(scene, commits, least)
     done = len(numbers_in(commits))
-    assert 10 <= done < len(there) / LIMIT, "the kill did not fall in the middle"
+    assert 10 <= done < len(produced) / LIMIT, "the kill did not fall in the middle"
     query = to_parquet(scene.stream(), scene.folder).trigger(availableNow=True).start()
     assert query.awaitTermination(240)
     parquet = scene.session.read.parquet(str(scene.folder / "parquet"))
-    assert scene.note("rows", collect_records(parquet)) == there
+    assert scene.note("rows", collect_records(parquet)) == produced
 
 
 def kill_behind(scene: Scene, commits: Path, least: int) -> None:
@@ -128,19 +128,19 @@ def test_the_broker_restarts_under_a_stream(scene: Scene, make_broker: MakeBroke
     """The query continues by itself, with nothing lost and nothing twice."""
     scene = scene.on(make_broker())
     scene.create(2)
-    there = scene.fill(make_values(100, 2))
+    produced = scene.fill(make_values(100, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="30"))
     query.wait_until(lambda: len(query.batches) >= 2)
     restart_broker(scene, way)
-    assert len(query.records()) < len(there), "the restart did not fall in the middle"
-    there |= scene.fill(make_values(100, 2, start=100))
-    query.wait_for(there)
-    assert scene.note("rows", query.records()) == there
+    assert len(query.records()) < len(produced), "the restart did not fall in the middle"
+    produced |= scene.fill(make_values(100, 2, start=100))
+    query.wait_for(produced)
+    assert scene.note("rows", query.records()) == produced
     still_idle(query)
     restart_broker(scene, way)
-    there |= scene.fill(make_values(10, 2, start=200))
-    query.wait_for(there)
-    assert scene.note("rows behind the second", query.records()) == there
+    produced |= scene.fill(make_values(10, 2, start=200))
+    query.wait_for(produced)
+    assert scene.note("rows behind the second", query.records()) == produced
 
 
 def restart_broker(scene: Scene, way: str) -> None:
@@ -161,9 +161,9 @@ def test_the_broker_restarts_under_a_batch(scene: Scene, make_broker: MakeBroker
     """Between planning and reading; the cached consumers have lost their connections."""
     scene = scene.on(make_broker())
     scene.create(2)
-    there: set[Record] = set()
+    produced: set[Record] = set()
     for start in (0, 10):
-        there |= scene.fill(make_values(10, 2, start))
+        produced |= scene.fill(make_values(10, 2, start))
         planned = scene.batch().selectExpr("partition", "offset", "string(value) as value").rdd
         restart_broker(scene, "killed")
-        assert scene.note(f"rows {start}", {tuple(row) for row in planned.collect()}) == there
+        assert scene.note(f"rows {start}", {tuple(row) for row in planned.collect()}) == produced

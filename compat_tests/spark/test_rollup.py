@@ -148,14 +148,14 @@ def test_dead_letters(case: Case) -> None:
         message.value().decode(): dict(message.headers())["kafkacompat-dead-letter-reason"] for message in letters
     }
     assert reasons == dict.fromkeys(BROKEN, b"malformed") | dict.fromkeys(TIMELESS[:3] + TIMELESS[4:], b"no-time")
-    there = {
+    original_values = {
         (original.partition(), original.offset()): original.value()
         for original in read_messages(case.broker, case.topic, 2)
     }
     for message in letters:
         headers = dict(message.headers())
         place = int(headers["kafkacompat-origin-partition"]), int(headers["kafkacompat-origin-offset"])
-        assert there[place] == message.value()
+        assert original_values[place] == message.value()
 
 
 @pytest.mark.spark

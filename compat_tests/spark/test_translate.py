@@ -62,8 +62,8 @@ def test_offsets_count_records_mirrored_back(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
     """Mirrors run in both directions, so records of the target's own producers may be unread as well."""
-    here, there = broker, make_broker()
-    create_topic(here, name, 1)
+    other = make_broker()
+    create_topic(broker, name, 1)
 
     def mirror(source: Broker, target: Broker, folder: str) -> None:
         run_mirror(spark, source, target, tmp_path / folder / "c", subscribe=name)
@@ -71,22 +71,22 @@ def test_offsets_count_records_mirrored_back(
     def send(to: Broker, *values: str) -> None:
         produce_records(to, name, [(None, value.encode(), ()) for value in values], 1)
 
-    send(here, *(f"a{number}" for number in range(10)))
-    mirror(here, there, "there")
-    send(there, *(f"b{number}" for number in range(10, 16)))
-    mirror(there, here, "back")
-    send(there, *(f"b{number}" for number in range(16, 19)))
-    send(here, *(f"a{number}" for number in range(16, 20)))
-    mirror(here, there, "there")
-    everything = {*_read_values(here, name, 0), *_read_values(there, name, 0)}
+    send(broker, *(f"a{number}" for number in range(10)))
+    mirror(broker, other, "there")
+    send(other, *(f"b{number}" for number in range(10, 16)))
+    mirror(other, broker, "back")
+    send(other, *(f"b{number}" for number in range(16, 19)))
+    send(broker, *(f"a{number}" for number in range(16, 20)))
+    mirror(broker, other, "there")
+    everything = {*_read_values(broker, name, 0), *_read_values(other, name, 0)}
     # Within the first mirrors' records; within those of the way back; at the end, with some that never came back.
     for committed, wanted in ((5, 5), (12, 12), (20, 16)):
         group = f"{name}-{committed}"
-        consumer_of(here, group).commit(offsets=[TopicPartition(name, 0, committed)], asynchronous=False)
-        summary = translate(spark, client_options(here), client_options(there), group, offset_map="map-c")
+        consumer_of(broker, group).commit(offsets=[TopicPartition(name, 0, committed)], asynchronous=False)
+        summary = translate(spark, client_options(broker), client_options(other), group, offset_map="map-c")
         assert json.loads(summary.offsets) == {name: {"0": wanted}}
-        unread = everything - {*_read_values(here, name, 0)[:committed]}
-        assert unread <= {*_read_values(there, name, 0)[wanted:]}
+        unread = everything - {*_read_values(broker, name, 0)[:committed]}
+        assert unread <= {*_read_values(other, name, 0)[wanted:]}
 
 
 @pytest.mark.spark

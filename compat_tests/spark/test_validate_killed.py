@@ -87,5 +87,5 @@ def test_missing_records_are_written_in_order_of_their_keys(spark: Any) -> None:
     """A key's records after a missing one are written again, others are not."""
     rows = [("t", 0, offset, key) for offset, key in enumerate(("a", "b", None, "a", None, "b"))]
     records = spark.createDataFrame(rows, "topic string, partition int, offset bigint, key string")
-    there = spark.createDataFrame([("t", 0, offset) for offset in (1, 2, 3, 3)], records.schema[:3])
-    assert [row.offset for row in select_lacking(records, there).collect()] == [0, 3, 4, 5]
+    written = spark.createDataFrame([("t", 0, offset) for offset in (1, 2, 3, 3)], records.schema[:3])
+    assert [row.offset for row in select_lacking(records, written).collect()] == [0, 3, 4, 5]

@@ -216,10 +216,10 @@ class _Handshake(NamedTuple):
         if listening is None:
             self._back.send(lambda: self.attempt.fail(ConnectionRefusedError()))
             return
-        here = IPv4Address("TCP", self.source.name, self.network.free_port())
-        protocol: Any = listening.factory.buildProtocol(here)  # type: ignore[arg-type]
-        client = self._transport(self.source, here, listening.getHost(), self._out)
-        server = self._transport(self.target, listening.getHost(), here, self._back)
+        client_address = IPv4Address("TCP", self.source.name, self.network.free_port())
+        protocol: Any = listening.factory.buildProtocol(client_address)  # type: ignore[arg-type]
+        client = self._transport(self.source, client_address, listening.getHost(), self._out)
+        server = self._transport(self.target, listening.getHost(), client_address, self._back)
         client.peer, server.peer = server, client
         self._back.send(lambda: self._connect(client))
         if protocol is None:
@@ -235,8 +235,10 @@ class _Handshake(NamedTuple):
         self.attempt.succeed()
         client.open(self.attempt.protocol)
 
-    def _transport(self, host: MemoryHost, here: IPv4Address, there: IPv4Address, out: Link) -> MemoryTransport:
-        return MemoryTransport(self.network.clock_of(host.name), host.transports, here, there, out)
+    def _transport(
+        self, host: MemoryHost, own_address: IPv4Address, peer_address: IPv4Address, out: Link
+    ) -> MemoryTransport:
+        return MemoryTransport(self.network.clock_of(host.name), host.transports, own_address, peer_address, out)
 
 
 def _error(code: int) -> OSError:

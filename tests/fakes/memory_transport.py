@@ -87,7 +87,12 @@ class MemoryTransport:
     peer: MemoryTransport
 
     def __init__(
-        self, clock: Clock, siblings: dict[MemoryTransport, None], here: IPv4Address, there: IPv4Address, out: Link
+        self,
+        clock: Clock,
+        siblings: dict[MemoryTransport, None],
+        own_address: IPv4Address,
+        peer_address: IPv4Address,
+        out: Link,
     ) -> None:
         self.connected = False
         self.read_ahead: Callable[[FileRegion, int, int], Deferred[Any]] | None = None
@@ -95,7 +100,7 @@ class MemoryTransport:
         self.queued_bytes = self.sent_bytes = 0
         self._clock = clock
         self._siblings = siblings
-        self._here, self._there = here, there
+        self._own_address, self._peer_address = own_address, peer_address
         self._out = out
         self._protocol: Protocol | None = None
         self._queue: deque[Part] = deque()
@@ -124,11 +129,11 @@ class MemoryTransport:
 
     def getHost(self) -> IPv4Address:
         """The address of this end."""
-        return self._here
+        return self._own_address
 
     def getPeer(self) -> IPv4Address:
         """The address of the other end."""
-        return self._there
+        return self._peer_address
 
     def write(self, data: bytes) -> None:
         """Send bytes."""

@@ -142,9 +142,9 @@ def test_parts_arrive_in_order_in_both_directions(world: World, tmp_path: Path) 
 
 def test_each_end_knows_both_addresses(world: World) -> None:
     client, server = world.connected()
-    here, there = client.transport.getHost(), client.transport.getPeer()
-    assert (server.transport.getPeer().host, server.transport.getPeer().port) == (here.host, here.port)
-    assert (server.transport.getHost().host, server.transport.getHost().port) == (there.host, there.port)
+    own_address, peer_address = client.transport.getHost(), client.transport.getPeer()
+    assert (server.transport.getPeer().host, server.transport.getPeer().port) == (own_address.host, own_address.port)
+    assert (server.transport.getHost().host, server.transport.getHost().port) == (peer_address.host, peer_address.port)
 
 
 def test_bytes_sent_before_the_close_arrive(world: World) -> None:

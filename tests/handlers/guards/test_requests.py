@@ -147,8 +147,8 @@ def test_many_topics_in_one_request(world: RuledWorld) -> None:
 
 def test_nobody_learns_whether_a_topic_exists(world: RuledWorld) -> None:
     wanted = [MetadataRequestTopic(name=name) for name in ("t", "missing")]
-    there, missing = world.ask(CLIENT, MetadataRequest(topics=wanted), 9).topics
-    assert {**vars(there), "name": ""} == {**vars(missing), "name": ""}
+    existing, missing = world.ask(CLIENT, MetadataRequest(topics=wanted), 9).topics
+    assert {**vars(existing), "name": ""} == {**vars(missing), "name": ""}
     assert world.ask(CLIENT, MetadataRequest(topics=None), 9).topics == []
     assert world.ask(CLIENT, MetadataRequest(topics=[]), 0).topics == []
     answer = world.ask(CLIENT, MetadataRequest(topics=wanted[:1]), 0)

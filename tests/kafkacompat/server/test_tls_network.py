@@ -122,8 +122,8 @@ def test_a_refused_connection_fails_as_without_tls() -> None:
 def test_a_cancelled_attempt_leaves_nothing(seconds: float) -> None:
     """After 1.5 s the connection is on its way back, after 2.5 s the handshake is under way."""
     world = World()
-    for here, there in (("broker-1", "broker-2"), ("broker-2", "broker-1")):
-        world.network.set_delay(here, there, 1)
+    for source, target in (("broker-1", "broker-2"), ("broker-2", "broker-1")):
+        world.network.set_delay(source, target, 1)
     connecting = world.tls_network.connect("broker-1", PORT, world.client, 10)
     connecting.addBoth(world.outcome.append)
     world.turn(seconds)

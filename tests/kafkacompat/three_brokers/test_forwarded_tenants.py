@@ -219,10 +219,10 @@ def run_scripts(at_controller: bool, age: int, **properties: str) -> list[tuple[
 
 @pytest.mark.parametrize("age", [0, 2, 7])
 def test_other_brokers_answer_as_the_controller(age: int) -> None:
-    there, elsewhere = run_scripts(True, age), run_scripts(False, age)
-    for answer, forwarded in zip(there, elsewhere, strict=True):
+    controller_answers, forwarded_answers = run_scripts(True, age), run_scripts(False, age)
+    for answer, forwarded in zip(controller_answers, forwarded_answers, strict=True):
         assert forwarded == answer
-    text = str(there[:-1])
+    text = str(controller_answers[:-1])
     assert "blog" not in text
     assert "'good'" in text
 
@@ -232,8 +232,8 @@ def test_other_brokers_answer_as_the_controller_with_access_rules() -> None:
         "authorizer_class_name": "kafka.security.authorizer.AclAuthorizer",
         "super_users": "User:ANONYMOUS",
     }
-    there, elsewhere = run_scripts(True, 0, **authorizer), run_scripts(False, 0, **authorizer)
-    for answer, forwarded in zip(there, elsewhere, strict=True):
+    controller_answers, forwarded_answers = run_scripts(True, 0, **authorizer), run_scripts(False, 0, **authorizer)
+    for answer, forwarded in zip(controller_answers, forwarded_answers, strict=True):
         assert forwarded == answer
 
 

@@ -181,9 +181,9 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
 
 
 def overwrite_commit(memory: Memory, name: str) -> None:
-    """Put another run's commit there, like a rename on a local disk that has just found the name free."""
-    there = parse_commit(memory.read(name))
-    memory.held[name] = replace(there, run_id="other", files=()).as_json()
+    """Replace a commit by another run's, like a rename on a local disk that has just found the name free."""
+    commit = parse_commit(memory.read(name))
+    memory.held[name] = replace(commit, run_id="other", files=()).as_json()
 
 
 def test_overwritten_while_it_commits() -> None:

@@ -47,12 +47,12 @@ def test_a_merge_no_longer_tells_when() -> None:
 
 
 def find_files(
-    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], there: dict[str, int]
+    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], file_sizes: dict[str, int]
 ) -> tuple[ArchiveManifest, dict[str, Any]]:
     """Look for the files of an archive whose manifest changes with each read."""
     left = list(manifests)
     monkeypatch.setattr(archives, "read_manifest", lambda *_: left.pop(0) if len(left) > 1 else left[0])
-    monkeypatch.setattr(archives, "data_file_sizes", lambda *_: there)
+    monkeypatch.setattr(archives, "data_file_sizes", lambda *_: file_sizes)
     spark: Any = None
     return read_manifest_and_damage(spark, "path")
 

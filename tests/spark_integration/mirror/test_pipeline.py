@@ -28,14 +28,14 @@ class FakeCluster:
 
     def __init__(self, bootstrap: str, *topics: TopicDescription) -> None:
         self.bootstrap = bootstrap
-        self.there = {topic.name: topic for topic in topics}
+        self.descriptions = {topic.name: topic for topic in topics}
         self.late = 0
         self.latest = LATEST
         self.configs: dict[str, str] = {}
 
     def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         self.late -= 1
-        return {} if self.late >= 0 else {name: self.there[name] for name in names if name in self.there}
+        return {} if self.late >= 0 else {name: self.descriptions[name] for name in names if name in self.descriptions}
 
     def partitions(self, names: Iterable[str]) -> list[TopicPartition]:
         return [TopicPartition(name, 0) for name in names]
@@ -44,9 +44,9 @@ class FakeCluster:
         return dict.fromkeys(places, EARLIEST if spec is OffsetSpec.EARLIEST else self.latest)
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> bool:
-        if name in self.there:
+        if name in self.descriptions:
             return False
-        self.there[name] = TopicDescription(name, f"{name}-made", partitions, False)
+        self.descriptions[name] = TopicDescription(name, f"{name}-made", partitions, False)
         return True
 
     def topic_configs(self, name: str, *, with_defaults: bool = False) -> dict[str, str]:
@@ -77,11 +77,11 @@ class Scene:
     def __init__(
         self, *known: MirrorLink, back: Iterable[MirrorLink] = (), named: bool = True, names: TargetNames | None = None
     ) -> None:
-        self.here = FakeCluster("a:1", TopicDescription("orders", "1", 1, False))
-        self.there = FakeCluster("b:1", TopicDescription("orders", "2", 1, False))
+        self.source_cluster = FakeCluster("a:1", TopicDescription("orders", "1", 1, False))
+        self.target_cluster = FakeCluster("b:1", TopicDescription("orders", "2", 1, False))
         self.map = FakeMap(*known)
-        source: Any = SimpleNamespace(cluster=self.here, id="A", map=FakeMap(*back), options={})
-        target: Any = SimpleNamespace(cluster=self.there, id="B", map=self.map, options={})
+        source: Any = SimpleNamespace(cluster=self.source_cluster, id="A", map=FakeMap(*back), options={})
+        target: Any = SimpleNamespace(cluster=self.target_cluster, id="B", map=self.map, options={})
         spark: Any = None
         self.batches = MirrorBatchWriter(spark, source, target, names or TargetNames(), "/checkpoint", named)
 
@@ -127,7 +127,7 @@ def test_a_recreated_topic_is_refused(before: MirrorLink, subject: str) -> None:
 def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
     """The target would never get what it lacks; if only the map is lost, it has records."""
     scene = Scene()
-    scene.there.latest = 0
+    scene.target_cluster.latest = 0
     with pytest.raises(
         PipelineError,
         match=r"^topic orders on b:1 holds no records, though the checkpoint says that some were mirrored",
@@ -157,7 +157,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_a_topic_that_its_broker_does_not_know_yet(written: list[Any]) -> None:
     scene, frame = Scene(), Any
-    scene.here.late = 2
+    scene.source_cluster.late = 2
     scene.batches(frame, 0)
     assert written == [({make_link(): 0}, {make_link(): 5})]
 
@@ -165,7 +165,7 @@ def test_a_topic_that_its_broker_does_not_know_yet(written: list[Any]) -> None:
 def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "APPEARS_S", 0)
     scene, frame = Scene(), Any
-    del scene.here.there["orders"]
+    del scene.source_cluster.descriptions["orders"]
     with pytest.raises(PipelineError, match=r"^partition 0 of orders has records to be mirrored and does not appear"):
         scene.batches(frame, 0)
     assert written == []

@@ -15,8 +15,8 @@ from tests.spark_integration.state.test_manifest import make_commits
 
 def test_commits_that_are_replaced_while_they_are_read_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     description = ArchiveDescription("parquet", ("topic",), "x")
-    there = SimpleNamespace(exists=lambda _: True, read=lambda _: description.as_json())
-    monkeypatch.setattr(archives, "HadoopFiles", lambda *_: there)
+    files = SimpleNamespace(exists=lambda _: True, read=lambda _: description.as_json())
+    monkeypatch.setattr(archives, "HadoopFiles", lambda *_: files)
     reads = [make_commits(3), make_commits(4, kind="compact")]
     monkeypatch.setattr(archives, "_read_commits", lambda *_: reads.pop(0))
     assert archives.read_manifest(cast(Any, None), "p").number == 4

@@ -173,14 +173,14 @@ class Churn:
             return
         contents = self.world.contents()
         self.check_contents(contents)
-        there = self.world.metadata.image.topics_by_id.keys()
+        topic_ids = self.world.metadata.image.topics_by_id.keys()
         readers: dict[Partition, str] = {}
         for member in self.members:
             known = contents.members.get(member.member_id)
             # A member that was removed does not know it yet, and reads on until its next heartbeat.
             if known is not None:
                 for partition in member.has:
-                    assert partition[0] not in there or known.assignment_epoch(*partition) is not None, (
+                    assert partition[0] not in topic_ids or known.assignment_epoch(*partition) is not None, (
                         member.member_id,
                         partition,
                     )
