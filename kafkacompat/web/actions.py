@@ -13,7 +13,7 @@ from kafkacompat.web.errors import explain
 from kafkacompat.web.figures import parse_time
 from kafkacompat.web.pages import NAME, make_pattern
 from kafkacompat.web.rendering import build_link
-from kafkacompat.web.topics import EARLIEST, LATEST, PartitionState, describe_topic, find_offsets
+from kafkacompat.web.topics import EARLIEST, LATEST, PartitionRow, describe_topic, find_offsets
 from kafkacompat.web.visits import Visit
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -108,7 +108,7 @@ async def reset_offsets(visit: Visit, fields: Fields) -> str:
     return build_link(("groups", group_id))
 
 
-async def _find_targets(visit: Visit, partitions: list[PartitionState], target: str) -> dict[tuple[str, int], int]:
+async def _find_targets(visit: Visit, partitions: list[PartitionRow], target: str) -> dict[tuple[str, int], int]:
     """Return the offsets of a place or a time by topic and partition; the end for a partition without later messages."""
     try:
         timestamp = PLACES[target] if target in PLACES else parse_time(target)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class BrokerState:
+class BrokerRow:
     """One broker, with how many partitions it leads, has, and has in sync."""
 
     node_id: int
@@ -26,12 +26,12 @@ class BrokerState:
     in_sync: int = 0
 
 
-class ClusterState(NamedTuple):
+class ClusterSummary(NamedTuple):
     """The cluster; ``may_describe`` says whether the user may see what concerns the whole broker."""
 
     cluster_id: str
     controller_id: int
-    brokers: list[BrokerState]
+    brokers: list[BrokerRow]
     may_describe: bool
 
 
@@ -46,7 +46,7 @@ class Totals:
     is_cut: bool = False
 
 
-class Directory(NamedTuple):
+class DirectoryRow(NamedTuple):
     """A log directory of this broker; sizes are -1 if they are not known."""
 
     path: str
@@ -60,18 +60,18 @@ class Directory(NamedTuple):
         return round(100 - 100 * self.usable_bytes / self.total_bytes) if self.total_bytes > 0 else 0
 
 
-async def describe_cluster(requests: InternalRequests) -> ClusterState:
+async def describe_cluster(requests: InternalRequests) -> ClusterSummary:
     """Return the brokers, without counts of partitions."""
     response = await requests.send(DescribeClusterRequest(include_cluster_authorized_operations=True))
     brokers = [
-        BrokerState(broker.broker_id, f"{broker.host}:{broker.port}", broker.rack or "") for broker in response.brokers
+        BrokerRow(broker.broker_id, f"{broker.host}:{broker.port}", broker.rack or "") for broker in response.brokers
     ]
     may_describe = bool(response.cluster_authorized_operations >> AclOperation.DESCRIBE & 1)
     brokers.sort(key=lambda broker: broker.node_id)
-    return ClusterState(response.cluster_id, response.controller_id, brokers, may_describe)
+    return ClusterSummary(response.cluster_id, response.controller_id, brokers, may_describe)
 
 
-async def count_partitions(requests: InternalRequests, brokers: list[BrokerState]) -> Totals:
+async def count_partitions(requests: InternalRequests, brokers: list[BrokerRow]) -> Totals:
     """Return the totals of the first `MAX_SCANNED` partitions, and count those of each broker."""
     totals = Totals()
     by_id = {broker.node_id: broker for broker in brokers}
@@ -92,10 +92,10 @@ async def count_partitions(requests: InternalRequests, brokers: list[BrokerState
     return totals
 
 
-async def list_directories(requests: InternalRequests) -> list[Directory]:
+async def list_directories(requests: InternalRequests) -> list[DirectoryRow]:
     """Return the log directories of this broker; none if the user may not see them."""
     response = await requests.send(DescribeLogDirsRequest(topics=[]))
     return [
-        Directory(result.log_dir, not result.error_code, result.total_bytes, result.usable_bytes)
+        DirectoryRow(result.log_dir, not result.error_code, result.total_bytes, result.usable_bytes)
         for result in response.results
     ]

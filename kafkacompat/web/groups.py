@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.timers import Clock, sort_in_turns, yield_in_turns
 from kafkacompat.web.errors import check
-from kafkacompat.web.topics import LATEST, PartitionState, describe_topic, find_offsets
+from kafkacompat.web.topics import LATEST, PartitionRow, describe_topic, find_offsets
 from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest
@@ -35,7 +35,7 @@ CLASSIC_TYPE, CONSUMER_TYPE = "classic", "consumer"
 
 
 @dataclass
-class GroupState:
+class GroupSummary:
     """One group; ``lag`` is None if it is not known, and ``problem`` says why the group is not described."""
 
     group_id: str
@@ -50,7 +50,7 @@ class GroupState:
 class GroupPage(NamedTuple):
     """A page of groups, the number of all groups that match, and the number of the page from 0."""
 
-    groups: list[GroupState]
+    groups: list[GroupSummary]
     total: int
     number: int
 
@@ -72,7 +72,7 @@ class Member(NamedTuple):
 
 
 @dataclass
-class CommittedOffset:
+class CommittedOffsetRow:
     """The committed offset of a partition; ``end`` and ``lag`` are None if this broker has no replica of it."""
 
     topic: str
@@ -91,10 +91,10 @@ class CommittedOffset:
 class GroupDetails:
     """A group with its members and a page of its offsets; ``has_next`` is whether another page follows."""
 
-    group: GroupState
+    group: GroupSummary
     assignor: str = ""
     members: list[Member] = field(default_factory=list)
-    offsets: list[CommittedOffset] = field(default_factory=list)
+    offsets: list[CommittedOffsetRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     has_next: bool = False
 
@@ -107,13 +107,13 @@ async def list_groups(requests: InternalRequests, clock: Clock, search: str, num
     matching = [group async for group in yield_in_turns(clock, response.groups) if wanted in group.group_id.lower()]
     matching = await sort_in_turns(clock, matching, attrgetter("group_id"))
     shown = matching[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
-    groups = [GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown]
+    groups = [GroupSummary(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown]
     for group in groups:
         await _add_summary(requests, clock, group, node_id)
     return GroupPage(groups, len(matching), number)
 
 
-async def _add_summary(requests: InternalRequests, clock: Clock, group: GroupState, node_id: int) -> None:
+async def _add_summary(requests: InternalRequests, clock: Clock, group: GroupSummary, node_id: int) -> None:
     try:
         await _describe(requests, group)
         offsets = await _read_offsets(requests, clock, group.group_id)
@@ -125,7 +125,7 @@ async def _add_summary(requests: InternalRequests, clock: Clock, group: GroupSta
         group.lag = add_up_lag(offsets)
 
 
-def add_up_lag(offsets: list[CommittedOffset]) -> int | None:
+def add_up_lag(offsets: list[CommittedOffsetRow]) -> int | None:
     """Return the lag of all partitions together; None if that of one is not known."""
     lags = [offset.lag for offset in offsets]
     return sum(lag for lag in lags if lag is not None) if None not in lags else None
@@ -135,7 +135,7 @@ async def describe_group(
     requests: InternalRequests, clock: Clock, group_id: str, number: int, node_id: int
 ) -> GroupDetails:
     """Return a group with its members and a page of its offsets, from 0; raises HttpError."""
-    group = GroupState(group_id, "", CLASSIC_TYPE, "")
+    group = GroupSummary(group_id, "", CLASSIC_TYPE, "")
     details = await _describe(requests, group)
     offsets = await _read_offsets(requests, clock, group_id)
     offsets = await sort_in_turns(clock, offsets, attrgetter("topic", "partition"))
@@ -150,7 +150,7 @@ async def describe_group(
     return details
 
 
-async def _describe(requests: InternalRequests, group: GroupState) -> GroupDetails:
+async def _describe(requests: InternalRequests, group: GroupSummary) -> GroupDetails:
     """Complete the state of a group, and return it with its first members; raises HttpError."""
     subject = f"the group {group.group_id}"
     if group.group_type == CONSUMER_TYPE:
@@ -193,25 +193,25 @@ def _read_classic(member: Any) -> Member:
     )
 
 
-async def _read_offsets(requests: InternalRequests, clock: Clock, group_id: str) -> list[CommittedOffset]:
+async def _read_offsets(requests: InternalRequests, clock: Clock, group_id: str) -> list[CommittedOffsetRow]:
     wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
     (group,) = (await requests.send(OffsetFetchRequest(groups=[wanted]), BY_NAME_VERSION)).groups
     check(group.error_code, f"the group {group_id}")
     partitions = ((topic.name, partition) for topic in group.topics for partition in topic.partitions)
     return [
-        CommittedOffset(topic, partition.partition_index, partition.committed_offset, partition.metadata or "")
+        CommittedOffsetRow(topic, partition.partition_index, partition.committed_offset, partition.metadata or "")
         async for topic, partition in yield_in_turns(clock, partitions)
         if not partition.error_code
     ]
 
 
-async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffset], node_id: int) -> list[str]:
+async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffsetRow], node_id: int) -> list[str]:
     """Add the ends of the partitions, and return a sentence for each topic whose ends are not known."""
     notes = []
     committed: dict[str, set[int]] = {}
     for offset in offsets:
         committed.setdefault(offset.topic, set()).add(offset.partition)
-    partitions: list[PartitionState] = []
+    partitions: list[PartitionRow] = []
     for topic, indexes in islice(committed.items(), MAX_TOPICS):
         try:
             described = await describe_topic(requests, topic)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.web.errors import explain
-from kafkacompat.web.topics import PartitionState, add_offsets, find_offsets
+from kafkacompat.web.topics import PartitionRow, add_offsets, find_offsets
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.batch_header import BatchHeader, read_header, split_batches
 from kafkacompat.wire.batch_records import Record, read_records
@@ -38,7 +38,7 @@ BY_NAME_VERSION = 12
 NEWEST, OLDEST = "newest", "oldest"
 
 
-class Selection(NamedTuple):
+class MessageSelection(NamedTuple):
     """The messages that a page shows: ``size`` of them at most.
 
     ``offset`` is where to begin in a single partition; without it ``begin`` is NEWEST or OLDEST. ``since_ms`` and ``until_ms`` bound the
@@ -70,7 +70,7 @@ class Selection(NamedTuple):
         return bool(self.key) or self.since_ms is not None or self.until_ms is not None
 
 
-class Message(NamedTuple):
+class SelectedMessage(NamedTuple):
     """One message; ``record`` is None for a batch that is not decoded, and ``note`` says why."""
 
     partition: int
@@ -81,7 +81,7 @@ class Message(NamedTuple):
 
 
 @dataclass
-class PartitionRead:
+class SearchedPartition:
     """What was read of one partition: offsets from ``begin`` up to ``end``, of those from ``start`` up to ``limit`` that it has."""
 
     index: int
@@ -101,18 +101,18 @@ class Budget(NamedTuple):
 class MessagePage(NamedTuple):
     """Messages, the reads of the partitions, and a sentence for each partition that was not read."""
 
-    messages: list[Message]
-    reads: list[PartitionRead]
+    messages: list[SelectedMessage]
+    reads: list[SearchedPartition]
     notes: list[str]
 
 
-class Decoded(NamedTuple):
+class DecodedMessages(NamedTuple):
     """The messages of some batches that a selection accepts.
 
     ``end`` is the offset after the last record that was walked over; ``size_bytes`` are those of keys, values and headers.
     """
 
-    messages: list[Message]
+    messages: list[SelectedMessage]
     end: int
     walked: int
     size_bytes: int
@@ -133,7 +133,7 @@ class MessageReader:
         self._bytes_left = MAX_BYTES
         self._notes: list[str] = []
 
-    async def read(self, partitions: Sequence[PartitionState], selection: Selection) -> MessagePage:
+    async def read(self, partitions: Sequence[PartitionRow], selection: MessageSelection) -> MessagePage:
         """Return the selected messages, the newest first if they are selected from the end, else the oldest first."""
         here = [partition for partition in partitions if self._node_id in partition.replicas]
         if len(here) < len(partitions):
@@ -147,8 +147,8 @@ class MessageReader:
             here = here[:MAX_PARTITIONS]
         await add_offsets(self._requests, here, self._node_id)
         positions = await self._find_positions(here, selection)
-        messages: list[Message] = []
-        reads: list[PartitionRead] = []
+        messages: list[SelectedMessage] = []
+        reads: list[SearchedPartition] = []
         for number, position in enumerate(positions):
             if self._bytes_left <= 0:
                 self._notes.append(
@@ -169,14 +169,16 @@ class MessageReader:
         """Return the part of what is left for the next one of this many partitions."""
         return Budget(max(self._bytes_left // partitions, 1), max(self._records_left // partitions, 1))
 
-    def _note_unread(self, reads: list[PartitionRead], selection: Selection, count: int) -> None:
+    def _note_unread(self, reads: list[SearchedPartition], selection: MessageSelection, count: int) -> None:
         """Say where a search with too few results has ended before the end."""
         unread = sum(1 for read in reads if read.end < read.limit)
         if selection.is_filtered and count < selection.size and unread:
             where = "the partition" if len(reads) == 1 else f"{unread} partitions"
             self._notes.append(f"the search has not reached the end of {where}: continue at the offsets below")
 
-    async def _find_positions(self, partitions: list[PartitionState], selection: Selection) -> list[PartitionRead]:
+    async def _find_positions(
+        self, partitions: list[PartitionRow], selection: MessageSelection
+    ) -> list[SearchedPartition]:
         """Return where to begin in each partition that is not empty."""
         positions = []
         times = {}
@@ -193,10 +195,12 @@ class MessageReader:
                 begin = times.get((self._topic, partition.index), limit)
             elif selection.begin == NEWEST:
                 begin = max(start, limit - (SCANNED_FROM_END if selection.is_filtered else selection.size))
-            positions.append(PartitionRead(partition.index, start, limit, begin, begin))
+            positions.append(SearchedPartition(partition.index, start, limit, begin, begin))
         return positions
 
-    async def _read_partition(self, position: PartitionRead, selection: Selection, budget: Budget) -> list[Message]:
+    async def _read_partition(
+        self, position: SearchedPartition, selection: MessageSelection, budget: Budget
+    ) -> list[SelectedMessage]:
         """Read one partition; the newest messages are read from nearer to the end if the way there is too long."""
         while True:
             if selection.is_from_end:
@@ -209,9 +213,11 @@ class MessageReader:
             position.begin = position.end = position.limit - max(distance // 4, 1)
         return messages[-selection.size :] if selection.is_from_end else messages[: selection.size]
 
-    async def _read_forward(self, position: PartitionRead, selection: Selection, budget: Budget) -> list[Message]:
+    async def _read_forward(
+        self, position: SearchedPartition, selection: MessageSelection, budget: Budget
+    ) -> list[SelectedMessage]:
         """Read from the beginning of a position on, and note how far that came."""
-        messages: list[Message] = []
+        messages: list[SelectedMessage] = []
         max_bytes, max_records = budget
         while position.end < position.limit and max_records > 0 and max_bytes > 0:
             region = await self._fetch(position, max_bytes)
@@ -238,16 +244,16 @@ class MessageReader:
         return messages
 
     async def _decode(
-        self, region: bytes | FileRegion, position: PartitionRead, selection: Selection, budget: Budget
-    ) -> Decoded:
+        self, region: bytes | FileRegion, position: SearchedPartition, selection: MessageSelection, budget: Budget
+    ) -> DecodedMessages:
         try:
-            decoded: Decoded = await self._run(decode_region, region, position, selection, budget)
+            decoded: DecodedMessages = await self._run(decode_region, region, position, selection, budget)
         except (OSError, MalformedError) as problem:
             self._notes.append(f"partition {position.index} cannot be read from offset {position.end} on: {problem}")
-            return Decoded([], position.end, 0, 0)
+            return DecodedMessages([], position.end, 0, 0)
         return decoded
 
-    async def _fetch(self, position: PartitionRead, max_bytes: int) -> bytes | FileRegion | None:
+    async def _fetch(self, position: SearchedPartition, max_bytes: int) -> bytes | FileRegion | None:
         wanted = FetchPartition(partition=position.index, fetch_offset=position.end, partition_max_bytes=max_bytes)
         topic = FetchTopic(topic=self._topic, partitions=[wanted])
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=[topic])
@@ -262,7 +268,9 @@ class MessageReader:
         return None if isinstance(region, bytes) and not region else region
 
 
-def decode_region(region: bytes | FileRegion, position: PartitionRead, selection: Selection, budget: Budget) -> Decoded:
+def decode_region(
+    region: bytes | FileRegion, position: SearchedPartition, selection: MessageSelection, budget: Budget
+) -> DecodedMessages:
     """Decode batches from the end of *position* on; the last one may exceed the budget. [disk]
 
     Raises OSError and MalformedError.
@@ -270,11 +278,11 @@ def decode_region(region: bytes | FileRegion, position: PartitionRead, selection
     most_bytes = max(budget.size_bytes, MAX_BATCH_BYTES)
     data = region[:most_bytes] if isinstance(region, bytes) else region.pread(0, most_bytes)
     index, begin = position.index, position.end
-    messages: list[Message] = []
+    messages: list[SelectedMessage] = []
     end, walked, size_bytes = begin, 0, 0
     for batch in split_batches(data):
         if walked >= budget.records or size_bytes >= budget.size_bytes:
-            return Decoded(messages, end, walked, size_bytes)
+            return DecodedMessages(messages, end, walked, size_bytes)
         header = read_header(batch)
         end = header.last_offset + 1
         if header.is_control:
@@ -287,7 +295,7 @@ def decode_region(region: bytes | FileRegion, position: PartitionRead, selection
                     continue
                 walked += 1
                 if selection.accepts(record):
-                    messages.append(Message(index, record.offset, record.timestamp, record, note))
+                    messages.append(SelectedMessage(index, record.offset, record.timestamp, record, note))
                 if walked >= budget.records:
                     # The batch may go on: the next page begins within it.
                     end = record.offset + 1
@@ -298,13 +306,13 @@ def decode_region(region: bytes | FileRegion, position: PartitionRead, selection
         header = read_header(data)
         messages.append(_skip_batch(index, header, f"has {header.size_bytes} bytes, which are too many for this page"))
         end = header.last_offset + 1
-    return Decoded(messages, end, walked, size_bytes)
+    return DecodedMessages(messages, end, walked, size_bytes)
 
 
-def _skip_batch(partition: int, header: BatchHeader, reason: str) -> Message:
+def _skip_batch(partition: int, header: BatchHeader, reason: str) -> SelectedMessage:
     """Return what stands for a batch whose records are not shown."""
     note = f"the batch at offset {header.base_offset} {reason}"
-    return Message(partition, header.base_offset, header.latest_timestamp, None, note)
+    return SelectedMessage(partition, header.base_offset, header.latest_timestamp, None, note)
 
 
 def _measure(record: Record) -> int:

@@ -9,7 +9,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.web import brokers, groups, instances, topics
 from kafkacompat.web.figures import parse_time
-from kafkacompat.web.messages import NEWEST, OLDEST, Message, MessagePage, MessageReader, Selection
+from kafkacompat.web.messages import NEWEST, OLDEST, MessagePage, MessageReader, MessageSelection, SelectedMessage
 from kafkacompat.web.plots import make_plots
 from kafkacompat.web.rendering import build_link
 from kafkacompat.web.text import HEADER_BYTES, LIST_BYTES, MESSAGE_BYTES, ShownBytes, show_bytes
@@ -23,7 +23,7 @@ BUSY_TOPICS = 8
 COUNTS = (10, 50, 100, 200)
 
 
-class Page(NamedTuple):
+class TemplatePage(NamedTuple):
     """A template and its values; ``section`` is the entry of the navigation."""
 
     template: str
@@ -32,25 +32,25 @@ class Page(NamedTuple):
     values: Mapping[str, Any]
 
 
-Show: TypeAlias = "Callable[[Visit], Awaitable[Page]]"
+Show: TypeAlias = "Callable[[Visit], Awaitable[TemplatePage]]"
 
 
-async def show_overview(visit: Visit) -> Page:
+async def show_overview(visit: Visit) -> TemplatePage:
     """The cluster, and live plots."""
     cluster = await brokers.describe_cluster(visit.requests)
     totals = await brokers.count_partitions(visit.requests, cluster.brokers)
     values = {"cluster": cluster, "totals": totals, **await _read_live(visit, "", cluster.may_describe)}
-    return Page("overview.html", "overview", "Overview", values)
+    return TemplatePage("overview.html", "overview", "Overview", values)
 
 
-async def show_live(visit: Visit) -> Page:
+async def show_live(visit: Visit) -> TemplatePage:
     """The plots alone, for the script: of the topic that the query names, or of all."""
     topic = visit.text("topic")
     if topic:
         await topics.describe_topic(visit.requests, topic)
-        return Page("live.html", "", "Throughput", await _read_live(visit, topic, False))
+        return TemplatePage("live.html", "", "Throughput", await _read_live(visit, topic, False))
     cluster = await brokers.describe_cluster(visit.requests)
-    return Page("live.html", "", "Throughput", await _read_live(visit, "", cluster.may_describe))
+    return TemplatePage("live.html", "", "Throughput", await _read_live(visit, "", cluster.may_describe))
 
 
 async def _read_live(visit: Visit, topic: str, may_describe: bool) -> dict[str, Any]:
@@ -75,17 +75,17 @@ async def _read_live(visit: Visit, topic: str, may_describe: bool) -> dict[str, 
     }
 
 
-async def show_topics(visit: Visit) -> Page:
+async def show_topics(visit: Visit) -> TemplatePage:
     """A page of topics."""
     search, after = visit.text("search"), visit.text("after")
     page = await topics.list_topics(visit.requests, search, after)
     find_rates = visit.services.throughput.find_topic_rates
     rates = {topic.name: find_rates(visit.find_physical_topic(topic.name)) for topic in page.topics}
     values = {"page": page, "search": search, "after": after, "rates": rates}
-    return Page("topics.html", "topics", "Topics", values)
+    return TemplatePage("topics.html", "topics", "Topics", values)
 
 
-async def show_topic(visit: Visit) -> Page:
+async def show_topic(visit: Visit) -> TemplatePage:
     """One topic with a page of its partitions and its configuration."""
     name, number = visit.path[1], visit.number("page", 0, most=MAX_PAGES) or 0
     topic = await topics.describe_topic(visit.requests, name)
@@ -107,10 +107,10 @@ async def show_topic(visit: Visit) -> Page:
         "has_next": first + topics.PARTITIONS_A_PAGE < len(topic.partitions),
         **await _read_live(visit, name, False),
     }
-    return Page("topic.html", "topics", name, values)
+    return TemplatePage("topic.html", "topics", name, values)
 
 
-def _count_records(partitions: list[topics.PartitionState]) -> int | None:
+def _count_records(partitions: list[topics.PartitionRow]) -> int | None:
     """Return the offsets that partitions have; None if this broker does not have them all."""
     counts = [
         None
@@ -124,13 +124,13 @@ def _count_records(partitions: list[topics.PartitionState]) -> int | None:
 class ShownMessage(NamedTuple):
     """A message with its key, value and headers as texts."""
 
-    message: Message
+    message: SelectedMessage
     key: ShownBytes
     value: ShownBytes
     headers: list[tuple[str, ShownBytes]]
 
 
-async def show_messages(visit: Visit) -> Page:
+async def show_messages(visit: Visit) -> TemplatePage:
     """Messages of a topic, filtered."""
     name = visit.path[1]
     selection, index = _read_selection(visit), visit.number("partition", most=(1 << 31) - 1)
@@ -156,16 +156,16 @@ async def show_messages(visit: Visit) -> Page:
         "older": _find_older(page, selection, index),
         "newer": _find_newer(page, selection, index),
     }
-    return Page("messages.html", "topics", f"Messages of {name}", values)
+    return TemplatePage("messages.html", "topics", f"Messages of {name}", values)
 
 
-def _read_selection(visit: Visit) -> Selection:
+def _read_selection(visit: Visit) -> MessageSelection:
     begin = visit.text("begin") or NEWEST
     if begin not in (NEWEST, OLDEST):
         raise HttpError(400, f"begin={begin} is not valid: it takes {NEWEST} or {OLDEST}")
     size = visit.number("count", 50, least=1, most=MAX_MESSAGES)
     assert size is not None
-    return Selection(
+    return MessageSelection(
         size=size,
         begin=begin,
         offset=visit.number("offset"),
@@ -186,12 +186,12 @@ def _read_time(visit: Visit, name: str) -> int | None:
         raise HttpError(400, f"{name}={text} is not valid: it takes a time such as {example}") from None
 
 
-def _show_messages(messages: list[Message], most_bytes: int) -> list[ShownMessage]:
+def _show_messages(messages: list[SelectedMessage], most_bytes: int) -> list[ShownMessage]:
     """Return messages as texts; takes milliseconds."""
     return [_show_message(message, most_bytes) for message in messages]
 
 
-def _show_message(message: Message, most_bytes: int) -> ShownMessage:
+def _show_message(message: SelectedMessage, most_bytes: int) -> ShownMessage:
     record = message.record
     if record is None:
         nothing = show_bytes(None)
@@ -200,7 +200,7 @@ def _show_message(message: Message, most_bytes: int) -> ShownMessage:
     return ShownMessage(message, show_bytes(record.key, most_bytes), show_bytes(record.value, most_bytes), headers)
 
 
-def _find_older(page: MessagePage, selection: Selection, partition: int | None) -> int | None:
+def _find_older(page: MessagePage, selection: MessageSelection, partition: int | None) -> int | None:
     """Return the offset of the page with the messages before these, in a single partition; None if there is none."""
     if partition is None or len(page.reads) != 1:
         return None
@@ -209,7 +209,7 @@ def _find_older(page: MessagePage, selection: Selection, partition: int | None) 
     return max(first - selection.size, read.start) if first > read.start else None
 
 
-def _find_newer(page: MessagePage, selection: Selection, partition: int | None) -> int | None:
+def _find_newer(page: MessagePage, selection: MessageSelection, partition: int | None) -> int | None:
     """Return the offset of the page with the messages after these, in a single partition; None if there is none."""
     if partition is None or len(page.reads) != 1:
         return None
@@ -219,14 +219,14 @@ def _find_newer(page: MessagePage, selection: Selection, partition: int | None) 
     return following if following < read.limit else None
 
 
-async def show_groups(visit: Visit) -> Page:
+async def show_groups(visit: Visit) -> TemplatePage:
     """A page of groups."""
     search, number = visit.text("search"), visit.number("page", 0, most=MAX_PAGES) or 0
     page = await groups.list_groups(visit.requests, visit.services.clock, search, number, visit.services.node_id)
-    return Page("groups.html", "groups", "Groups", {"page": page, "search": search})
+    return TemplatePage("groups.html", "groups", "Groups", {"page": page, "search": search})
 
 
-async def show_group(visit: Visit) -> Page:
+async def show_group(visit: Visit) -> TemplatePage:
     """One group with its members and a page of its offsets."""
     number = visit.number("page", 0, most=MAX_PAGES) or 0
     details = await groups.describe_group(
@@ -239,10 +239,10 @@ async def show_group(visit: Visit) -> Page:
         "live": build_link(visit.path, page=number or None),
         "step_s": STEP_S,
     }
-    return Page("group.html", "groups", visit.path[1], values)
+    return TemplatePage("group.html", "groups", visit.path[1], values)
 
 
-async def show_brokers(visit: Visit) -> Page:
+async def show_brokers(visit: Visit) -> TemplatePage:
     """The brokers, and the directories and the configuration of this one."""
     cluster = await brokers.describe_cluster(visit.requests)
     totals = await brokers.count_partitions(visit.requests, cluster.brokers)
@@ -253,25 +253,25 @@ async def show_brokers(visit: Visit) -> Page:
         "directories": await brokers.list_directories(visit.requests),
         "configs": await topics.describe_configs(visit.requests, ResourceType.BROKER, str(node_id)),
     }
-    return Page("brokers.html", "brokers", "Brokers", values)
+    return TemplatePage("brokers.html", "brokers", "Brokers", values)
 
 
-async def show_partitions(visit: Visit) -> Page:
+async def show_partitions(visit: Visit) -> TemplatePage:
     """Partitions with problems."""
     after = visit.text("after")
     problems = await topics.list_problems(visit.requests, after)
     values = {**problems._asdict(), "after": after}
-    return Page("partitions.html", "partitions", "Partitions with problems", values)
+    return TemplatePage("partitions.html", "partitions", "Partitions with problems", values)
 
 
-async def show_instances(visit: Visit) -> Page:
+async def show_instances(visit: Visit) -> TemplatePage:
     """All instances for a user of the cluster, the user's own one for others."""
     tenant, describe_usage = visit.user.tenant, visit.services.describe_usage
     if tenant is not None:
         shown, count = [instances.make_state(tenant.instance, describe_usage)], 1
     else:
         shown, count = await instances.list_instances(visit.requests, describe_usage)
-    return Page("instances.html", "instances", "Instances", {"instances": shown, "count": count})
+    return TemplatePage("instances.html", "instances", "Instances", {"instances": shown, "count": count})
 
 
 NAME = "*"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from kafkacompat.monitoring.administration.access import Login
+    from kafkacompat.monitoring.administration.access import HttpLogin
     from kafkacompat.timers import Clock
 
 LIFETIME_S = 8 * 3600
@@ -21,10 +21,10 @@ COOKIE = "kafkacompat_ui"
 """The name of the cookie, before the id of the broker."""
 
 
-class Session(NamedTuple):
+class WebSession(NamedTuple):
     """A user who has logged in; ``instance`` is "" for a user of the cluster, ``ends_s`` the clock's seconds at the end."""
 
-    login: Login
+    login: HttpLogin
     instance: str
     ends_s: float
 
@@ -36,17 +36,17 @@ class Sessions:
         self._clock = clock
         self._draw_bytes = draw_bytes
         self._key = draw_bytes(32)
-        self._by_id: dict[str, Session] = {}
+        self._by_id: dict[str, WebSession] = {}
 
-    def begin(self, login: Login, instance: str = "") -> str:
+    def begin(self, login: HttpLogin, instance: str = "") -> str:
         """Begin a session and return the value of its cookie. If there are too many sessions, the oldest one ends."""
         if len(self._by_id) >= MAX_SESSIONS:
             del self._by_id[next(iter(self._by_id))]
         session_id = self._draw_bytes(ID_BYTES).hex()
-        self._by_id[session_id] = Session(login, instance, self._clock.seconds() + LIFETIME_S)
+        self._by_id[session_id] = WebSession(login, instance, self._clock.seconds() + LIFETIME_S)
         return f"{session_id}.{self._sign('session', session_id)}"
 
-    def find(self, cookie: str) -> Session | None:
+    def find(self, cookie: str) -> WebSession | None:
         """Return the session of a cookie; None if there is none."""
         session_id = self._read(cookie)
         session = None if session_id is None else self._by_id.get(session_id)

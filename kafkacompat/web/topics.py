@@ -37,7 +37,7 @@ DEFAULT_SOURCE = 5
 
 
 @dataclass
-class PartitionState:
+class PartitionRow:
     """One partition; the offsets and the size are None if this broker does not have them."""
 
     topic: str
@@ -66,7 +66,7 @@ class TopicState:
     name: str
     topic_id: str
     is_internal: bool
-    partitions: list[PartitionState] = field(default_factory=list)
+    partitions: list[PartitionRow] = field(default_factory=list)
     size_bytes: int | None = None
 
     @property
@@ -102,7 +102,7 @@ class ProblemPage(NamedTuple):
     ``is_cut`` is whether the last topic has more of them than a page shows.
     """
 
-    partitions: list[PartitionState]
+    partitions: list[PartitionRow]
     following: str
     is_cut: bool
 
@@ -135,8 +135,8 @@ def _read_topic(topic: Any) -> TopicState:
     return TopicState(topic.name, format_uuid(topic.topic_id), topic.is_internal, partitions)
 
 
-def _read_partition(topic: str, partition: Any) -> PartitionState:
-    return PartitionState(
+def _read_partition(topic: str, partition: Any) -> PartitionRow:
+    return PartitionRow(
         topic,
         partition.partition_index,
         partition.leader_id,
@@ -167,7 +167,7 @@ async def list_topics(requests: InternalRequests, search: str, after: str) -> To
 
 async def list_problems(requests: InternalRequests, after: str) -> ProblemPage:
     """Return a page of the partitions with problems."""
-    problems: list[PartitionState] = []
+    problems: list[PartitionRow] = []
     scanned = 0
     async for topic in scan_topics(requests, after):
         problems += [partition for partition in topic.partitions if partition.problem]
@@ -199,7 +199,7 @@ async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
     return state
 
 
-async def add_offsets(requests: InternalRequests, partitions: list[PartitionState], node_id: int) -> None:
+async def add_offsets(requests: InternalRequests, partitions: list[PartitionRow], node_id: int) -> None:
     """Add the first offset and the end of partitions, as far as this broker has a replica of them."""
     for timestamp, attribute in ((EARLIEST, "start_offset"), (LATEST, "end_offset")):
         offsets = await find_offsets(requests, partitions, timestamp, node_id)
@@ -208,7 +208,7 @@ async def add_offsets(requests: InternalRequests, partitions: list[PartitionStat
 
 
 async def find_offsets(
-    requests: InternalRequests, partitions: Iterable[PartitionState], timestamp: int, node_id: int
+    requests: InternalRequests, partitions: Iterable[PartitionRow], timestamp: int, node_id: int
 ) -> dict[tuple[str, int], int]:
     """Return the offsets for a timestamp by topic and partition; those that are not known or not there are left out."""
     offsets: dict[tuple[str, int], int] = {}

@@ -54,7 +54,7 @@ class AccessSettings(NamedTuple):
     accepts_scram: bool
 
 
-class Login(NamedTuple):
+class HttpLogin(NamedTuple):
     """A user who has logged in; ``proof`` is the digest of the token, or the credential that the password belongs to."""
 
     principal: Principal
@@ -114,14 +114,14 @@ class HttpAccess:
         login = await self._admit(lambda: self._find_operator(authorization), host)
         return login.principal
 
-    async def log_in(self, name: str, secret: str, host: str) -> Login:
+    async def log_in(self, name: str, secret: str, host: str) -> HttpLogin:
         """Return the login of a user by name and password, or without a name by a token; raises HttpError 401, 429 and 503.
 
         The users of instances log in by their physical names.
         """
         return await self._admit(lambda: self._find_login(name, secret), host)
 
-    async def is_valid(self, login: Login) -> bool:
+    async def is_valid(self, login: HttpLogin) -> bool:
         """Return whether the token or the password of a login is still the user's; raises HttpError 503."""
         name, proof = login.principal.name, login.proof
         if isinstance(proof, ScramCredential):
@@ -129,7 +129,7 @@ class HttpAccess:
         file = self._settings.token_file
         return file is not None and await self._run(find_token_owner, file, proof) == name
 
-    async def _admit(self, find: Callable[[], Awaitable[Login | None]], host: str) -> Login:
+    async def _admit(self, find: Callable[[], Awaitable[HttpLogin | None]], host: str) -> HttpLogin:
         self._failures.check(host)
         if self._waiting >= MAX_WAITING:
             raise HttpError(503, "too many logins at the same time: try again")
@@ -143,7 +143,7 @@ class HttpAccess:
             raise HttpError(401, "the token, or the name and password, is wrong")
         return login
 
-    async def _find_operator(self, authorization: bytes) -> Login | None:
+    async def _find_operator(self, authorization: bytes) -> HttpLogin | None:
         scheme, _, secret = authorization.partition(b" ")
         login = None
         if scheme.lower() == b"bearer":
@@ -152,7 +152,7 @@ class HttpAccess:
             login = await self._check_password(*user)
         return None if login is None or self._is_of_instance(login.principal.name) else login
 
-    async def _find_login(self, name: str, secret: str) -> Login | None:
+    async def _find_login(self, name: str, secret: str) -> HttpLogin | None:
         return await (self._check_password(name, secret) if name else self._check_token(secret.encode()))
 
     def _is_of_instance(self, name: str) -> bool:
@@ -161,20 +161,22 @@ class HttpAccess:
     def _find_credentials(self, name: str) -> Mapping[ScramMechanism, ScramCredential]:
         return self._find_clients().get(make_user_entity(name), ClientConfig()).credentials
 
-    async def _check_token(self, token: bytes) -> Login | None:
+    async def _check_token(self, token: bytes) -> HttpLogin | None:
         if self._settings.token_file is None:
             return None
         digest = hashlib.sha256(token).digest()
         name = await self._run(find_token_owner, self._settings.token_file, digest)
-        return None if name is None else Login(Principal(USER_TYPE, name), digest)
+        return None if name is None else HttpLogin(Principal(USER_TYPE, name), digest)
 
-    async def _check_password(self, name: str, password: str) -> Login | None:
+    async def _check_password(self, name: str, password: str) -> HttpLogin | None:
         if not self._settings.accepts_scram or len(password.encode(errors="replace")) > MAX_PASSWORD_BYTES:
             return None
         unknown = (ScramMechanism.SHA_256, _UNKNOWN_USER)
         mechanism, credential = next(iter(self._find_credentials(name).items()), unknown)
         is_right = await self._run(is_password, mechanism, credential, password)
-        return Login(Principal(USER_TYPE, name), credential) if is_right and credential is not _UNKNOWN_USER else None
+        return (
+            HttpLogin(Principal(USER_TYPE, name), credential) if is_right and credential is not _UNKNOWN_USER else None
+        )
 
 
 def decode_basic(secret: bytes) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from twisted.internet.task import Clock
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.monitoring.administration.access import MAX_FAILURES, Login
+from kafkacompat.monitoring.administration.access import MAX_FAILURES, HttpLogin
 from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.security.principals import Principal
 from kafkacompat.web.forms import check_target
@@ -134,7 +134,7 @@ def test_sessions_are_signed_and_end(visitor: Visitor) -> None:
 
 def test_the_oldest_session_gives_way() -> None:
     sessions = Sessions(Clock(), Random(1).randbytes)
-    login = Login(Principal("User", "alice"), b"digest")
+    login = HttpLogin(Principal("User", "alice"), b"digest")
     first, second, *_, last = (sessions.begin(login) for _ in range(MAX_SESSIONS + 1))
     assert sessions.find(first) is None
     assert sessions.find(second) is not None and sessions.find(last) is not None

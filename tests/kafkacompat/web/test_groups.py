@@ -90,6 +90,6 @@ def test_the_work_of_a_page_does_not_grow_with_the_members(monkeypatch: pytest.M
 
 
 def test_the_lag_of_a_group_is_not_known_without_that_of_each_partition() -> None:
-    known = groups.CommittedOffset("t", 0, 3, "", end=5)
+    known = groups.CommittedOffsetRow("t", 0, 3, "", end=5)
     assert groups.add_up_lag([known, known]) == 4
-    assert groups.add_up_lag([known, groups.CommittedOffset("t", 1, 3, "")]) is None
+    assert groups.add_up_lag([known, groups.CommittedOffsetRow("t", 1, 3, "")]) is None

@@ -11,7 +11,7 @@ import pytest
 
 from kafkacompat.monitoring.administration.requests import InternalRequests
 from kafkacompat.web import topics
-from kafkacompat.web.messages import Decoded, decode_region
+from kafkacompat.web.messages import DecodedMessages, decode_region
 from kafkacompat.web.pages import PAGES
 from kafkacompat.web.rendering import build_link, read_part
 from kafkacompat.web.site import HEADERS
@@ -280,7 +280,7 @@ def test_what_a_page_decompresses_is_bounded(visitor: Visitor, monkeypatch: pyte
     decoded: list[int] = []
     path = "/ui/topics/many-bombs/messages"
 
-    def note(*arguments: Any) -> Decoded:
+    def note(*arguments: Any) -> DecodedMessages:
         outcome = decode_region(*arguments)
         decoded.append(outcome.size_bytes)
         return outcome
