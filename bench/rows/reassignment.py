@@ -21,7 +21,7 @@ from compat_tests.clusters import Cluster
 from compat_tests.waiting import until
 from kafkacompat.cli.cluster.reading import PartitionName
 from kafkacompat.cli.cluster.reassigning import ClusterMover
-from kafkacompat.cli.cluster.spreading import PartitionMove
+from kafkacompat.cli.cluster.spreading import ReplicaMove
 from kafkacompat.cli.requests import BlockingConnection
 
 PARTITIONS = 6
@@ -52,7 +52,7 @@ def measure_throttle(cluster: Cluster, options: Options) -> Samples:
     pace = Pace(port, paced, 1, Load.of(RECORD_BYTES, RECORD_BYTES), RATE, 0, acks=-1)
     quiet = produce_for(pace, QUIET_SECONDS)
     mover = ClusterMover([("127.0.0.1", broker.port) for broker in cluster.brokers.values()], BlockingConnection)
-    moves = [PartitionMove(PartitionName(topic, index), (1, 2), (1, 3)) for index in range(PARTITIONS)]
+    moves = [ReplicaMove(PartitionName(topic, index), (1, 2), (1, 3)) for index in range(PARTITIONS)]
     with produce_meanwhile(replace(pace, requests=int(RATE * LONGEST_SECONDS))) as meanwhile:
         seconds = move(mover, moves)
     for topic_name in (topic, paced):
@@ -70,7 +70,7 @@ def measure_throttle(cluster: Cluster, options: Options) -> Samples:
     }
 
 
-def move(mover: ClusterMover, moves: list[PartitionMove]) -> float:
+def move(mover: ClusterMover, moves: list[ReplicaMove]) -> float:
     """Move replicas at the throttle; return the seconds from the request until no reassignment is left."""
     layout = mover.read_layout()
     mover.set_throttle(layout, moves, THROTTLE)

@@ -17,7 +17,7 @@ from compat_tests.matrix.run import Tell, make_internal_topics, served_apis
 from compat_tests.ports import free_port
 from compat_tests.waiting import until
 from kafkacompat.cli.cluster.reassigning import ClusterMover
-from kafkacompat.cli.cluster.spreading import PartitionMove
+from kafkacompat.cli.cluster.spreading import ReplicaMove
 from kafkacompat.cli.requests import BlockingConnection
 
 INTERNAL = "INTERNAL"
@@ -98,7 +98,7 @@ class ClusterStage:
         """Give each partition of the topic a replica on every broker; its leader stays the first one."""
         layout = self._mover.read_layout()
         moves = [
-            PartitionMove(name, replicas, (*replicas, *(node for node in NODES if node not in replicas)))
+            ReplicaMove(name, replicas, (*replicas, *(node for node in NODES if node not in replicas)))
             for name, replicas in layout.assignments.items()
             if name.topic == topic
         ]

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError
 from kafkacompat.cli.cluster.reading import Connect, PartitionName
-from kafkacompat.cli.cluster.spreading import PartitionMove
+from kafkacompat.cli.cluster.spreading import ReplicaMove
 from kafkacompat.cli.requests import NoResponseError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.wire.apis.alter_partition_reassignments import (
@@ -80,10 +80,10 @@ class ClusterLayout:
         return {name: place.replicas for name, place in self.places.items()}
 
     @property
-    def ongoing(self) -> list[PartitionMove]:
+    def ongoing(self) -> list[ReplicaMove]:
         """The reassignments that have not ended."""
         return [
-            PartitionMove(name, tuple(n for n in place.present if n not in place.adding), place.replicas)
+            ReplicaMove(name, tuple(n for n in place.present if n not in place.adding), place.replicas)
             for name, place in self.places.items()
             if place.is_moving
         ]
@@ -151,7 +151,7 @@ class ClusterMover:
             }
         return sizes
 
-    def begin(self, layout: ClusterLayout, moves: Sequence[PartitionMove]) -> None:
+    def begin(self, layout: ClusterLayout, moves: Sequence[ReplicaMove]) -> None:
         """Start the moves; raises ClusterCommandError for the first one that the controller refuses."""
         for start in range(0, len(moves), PARTITIONS_A_REQUEST):
             topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
@@ -168,7 +168,7 @@ class ClusterMover:
                     subject = f"the reassignment of {topic.name}-{result.partition_index} is refused"
                     _check(subject, result.error_code, result.error_message)
 
-    def set_throttle(self, layout: ClusterLayout, moves: Iterable[PartitionMove], bytes_per_second: int) -> None:
+    def set_throttle(self, layout: ClusterLayout, moves: Iterable[ReplicaMove], bytes_per_second: int) -> None:
         """Limit what the brokers send and receive for these moves; raises ClusterCommandError if a broker refuses."""
         moves = list(moves)
         resources = list(_list_throttled_topics(moves))
@@ -270,7 +270,7 @@ class ClusterMover:
             raise NoResponseError(f"{address[0]}:{address[1]}: {problem}") from problem
 
 
-def _list_throttled_topics(moves: Iterable[PartitionMove]) -> Iterator[AlterConfigsResource]:
+def _list_throttled_topics(moves: Iterable[ReplicaMove]) -> Iterator[AlterConfigsResource]:
     """Yield the throttled replicas of each topic: all that may lead, and those that are added."""
     leaders: dict[str, list[str]] = defaultdict(list)
     followers: dict[str, list[str]] = defaultdict(list)

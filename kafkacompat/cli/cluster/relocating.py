@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from kafkacompat.cli.cluster.reading import PartitionName
-from kafkacompat.cli.cluster.spreading import PartitionMove
+from kafkacompat.cli.cluster.spreading import ReplicaMove
 
 
 def plan_relocation(
     assignments: Mapping[PartitionName, Sequence[int]], targets: Mapping[int, str | None]
-) -> list[PartitionMove]:
+) -> list[ReplicaMove]:
     """Return the moves that take partitions to the brokers of *targets*, which have these racks.
 
     Raises ValueError if a partition has more replicas than there are targets.
@@ -32,7 +32,7 @@ def plan_relocation(
             relocation.note(name, before)
         else:
             moves.append((name, before))
-    return [PartitionMove(name, before, relocation.choose(name, before)) for name, before in moves]
+    return [ReplicaMove(name, before, relocation.choose(name, before)) for name, before in moves]
 
 
 class _Relocation:

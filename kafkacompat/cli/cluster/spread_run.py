@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kafkacompat.cli.cluster.folder import ClusterCommandError
 from kafkacompat.cli.cluster.reading import NO_NODE, PartitionName
 from kafkacompat.cli.cluster.reassigning import ClusterLayout, ClusterMover
-from kafkacompat.cli.cluster.spreading import PartitionMove, plan_spread
+from kafkacompat.cli.cluster.spreading import ReplicaMove, plan_spread
 from kafkacompat.cli.requests import NoResponseError
 
 LOOK_EVERY_S = 1.0
@@ -26,12 +26,12 @@ class SpreadPlan:
     """What a run has to do; ``sizes`` holds the bytes of each partition that moves, ``ongoing`` the moves of an earlier run."""
 
     layout: ClusterLayout
-    moves: Sequence[PartitionMove]
-    ongoing: Sequence[PartitionMove]
+    moves: Sequence[ReplicaMove]
+    ongoing: Sequence[ReplicaMove]
     sizes: dict[PartitionName, int]
 
     @property
-    def all_moves(self) -> list[PartitionMove]:
+    def all_moves(self) -> list[ReplicaMove]:
         """The moves of this run, and those that an earlier run began."""
         # A partition that already moves may get another target.
         started = {move.name: move for move in self.ongoing}
@@ -76,7 +76,7 @@ class SpreadRun:
         return self.measure(layout, moves, layout.ongoing)
 
     def measure(
-        self, layout: ClusterLayout, moves: Sequence[PartitionMove], ongoing: Sequence[PartitionMove]
+        self, layout: ClusterLayout, moves: Sequence[ReplicaMove], ongoing: Sequence[ReplicaMove]
     ) -> SpreadPlan:
         """Return the plan for these moves and the *ongoing* ones, with the sizes of the partitions."""
         held = self._mover.read_sizes(layout, {node for move in (*moves, *ongoing) for node in move.before})
@@ -134,7 +134,7 @@ class SpreadRun:
                 copied += min(held.get(node_id, {}).get(move.name, 0), size) if move.name in is_moving else size
         return copied
 
-    def _check_outcome(self, layout: ClusterLayout, moves: Iterable[PartitionMove]) -> None:
+    def _check_outcome(self, layout: ClusterLayout, moves: Iterable[ReplicaMove]) -> None:
         missed = _find_missed(layout, moves)
         if missed:
             raise ClusterCommandError(
@@ -142,7 +142,7 @@ class SpreadRun:
                 "run the command again"
             )
 
-    def _elect_leaders(self, layout: ClusterLayout, moves: Iterable[PartitionMove]) -> None:
+    def _elect_leaders(self, layout: ClusterLayout, moves: Iterable[ReplicaMove]) -> None:
         others = [
             move.name
             for move in moves
@@ -152,7 +152,7 @@ class SpreadRun:
             self._mover.elect_preferred(layout, others)
 
 
-def _find_missed(layout: ClusterLayout, moves: Iterable[PartitionMove]) -> list[PartitionMove]:
+def _find_missed(layout: ClusterLayout, moves: Iterable[ReplicaMove]) -> list[ReplicaMove]:
     """Return the moves whose partitions have other replicas; topics may be deleted in the meantime."""
     places = layout.places
     return [move for move in moves if move.name in places and set(places[move.name].replicas) != set(move.after)]

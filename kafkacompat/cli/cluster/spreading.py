@@ -16,7 +16,7 @@ EVEN_OUT, KEEP_EVEN, ANYHOW = 2, 1, -(1 << 31)
 """Least difference between the replicas of a topic at the source and at the target. From 2 on, a move evens out the topic."""
 
 
-class PartitionMove(NamedTuple):
+class ReplicaMove(NamedTuple):
     """The replicas of a partition before and after; the first one is the preferred leader."""
 
     name: PartitionName
@@ -31,14 +31,14 @@ class PartitionMove(NamedTuple):
 
 def plan_spread(
     assignments: Mapping[PartitionName, Sequence[int]], racks: Mapping[int, str | None]
-) -> list[PartitionMove]:
+) -> list[ReplicaMove]:
     """Return the moves that give each broker of *racks* its share of the replicas, in the order of the partitions."""
     spread = _Spread(assignments, racks)
     for node_ids in _list_groups(racks):
         spread.even_out(node_ids)
     moved = [name for name in sorted(assignments) if spread.replicas[name] != list(assignments[name])]
     spread.even_out_leaders(moved)
-    return [PartitionMove(name, tuple(assignments[name]), tuple(spread.replicas[name])) for name in moved]
+    return [ReplicaMove(name, tuple(assignments[name]), tuple(spread.replicas[name])) for name in moved]
 
 
 class _Spread:

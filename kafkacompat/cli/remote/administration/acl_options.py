@@ -30,7 +30,7 @@ CONSUMER: Mapping[AclResourceType, Sequence[AclOperation]] = {
 }
 
 
-class Resource(NamedTuple):
+class AclResource(NamedTuple):
     """A resource that rules are about."""
 
     resource_type: AclResourceType
@@ -45,10 +45,10 @@ class Grantee(NamedTuple):
     permission: AclPermission
 
 
-class Access(NamedTuple):
+class ResourceAccess(NamedTuple):
     """An operation on a resource; ANY in a filter stands for all operations."""
 
-    resource: Resource
+    resource: AclResource
     operation: int
 
 
@@ -71,7 +71,7 @@ def list_resources(
     delegation_tokens: Iterable[str],
     user_principals: Iterable[str],
     is_for_cluster: bool,
-) -> list[Resource]:
+) -> list[AclResource]:
     """Return the resources that options name."""
     named = {
         AclResourceType.TOPIC: topics,
@@ -81,7 +81,7 @@ def list_resources(
         AclResourceType.DELEGATION_TOKEN: delegation_tokens,
         AclResourceType.USER: user_principals,
     }
-    return [Resource(kind, name) for kind, names in named.items() for name in names]
+    return [AclResource(kind, name) for kind, names in named.items() for name in names]
 
 
 def list_grantees(
@@ -107,14 +107,14 @@ def list_grantees(
 
 
 def list_accesses(
-    resources: Sequence[Resource],
+    resources: Sequence[AclResource],
     operations: Sequence[str],
     *,
     is_producer: bool = False,
     is_consumer: bool = False,
     is_idempotent: bool = False,
     without_operation: int = AclOperation.ALL,
-) -> list[Access]:
+) -> list[ResourceAccess]:
     """Return what options name: operations, or those that --producer, --consumer and --idempotent stand for.
 
     Raises click.UsageError.
@@ -124,16 +124,16 @@ def list_accesses(
         raise click.UsageError("--operation excludes --producer and --consumer, which stand for operations")
     if roles:
         chosen = [
-            Access(resource, operation)
+            ResourceAccess(resource, operation)
             for role in roles
             for resource in resources
             for operation in role.get(resource.resource_type, ())
         ]
     else:
         codes: list[int] = [*map(parse_operation, operations)] or [without_operation]
-        chosen = [Access(resource, code) for resource in resources for code in codes]
+        chosen = [ResourceAccess(resource, code) for resource in resources for code in codes]
     if is_idempotent:
-        chosen.append(Access(Resource(AclResourceType.CLUSTER, CLUSTER_NAME), AclOperation.IDEMPOTENT_WRITE))
+        chosen.append(ResourceAccess(AclResource(AclResourceType.CLUSTER, CLUSTER_NAME), AclOperation.IDEMPOTENT_WRITE))
     if not chosen:
         raise click.UsageError("name a resource: --topic, --group, --transactional-id, --cluster or another one")
     return list(dict.fromkeys(chosen))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from kafkacompat.cli.remote.administration.acl_options import Access, Grantee, Resource
+from kafkacompat.cli.remote.administration.acl_options import AclResource, Grantee, ResourceAccess
 from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal
 from kafkacompat.security.acls.model import ANY, AclOperation, AclPermission, AclResourceType, PatternType
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
@@ -24,12 +24,12 @@ LITERAL = int(PatternType.LITERAL)
 def list_rules(
     cluster: RemoteCluster,
     output: Output,
-    resources: Sequence[Resource],
+    resources: Sequence[AclResource],
     pattern_type: int,
     principals: Sequence[str],
 ) -> None:
     """Write the rules about resources and principals, all where none is named; raises RemoteError."""
-    wanted: Sequence[Resource | None] = resources or [None]
+    wanted: Sequence[AclResource | None] = resources or [None]
     filters: Sequence[str | None] = principals or [None]
     rows: list[dict[str, object]] = []
     for resource in wanted:
@@ -40,7 +40,7 @@ def list_rules(
 
 
 def _read_rules(
-    cluster: RemoteCluster, resource: Resource | None, pattern_type: int, principal: str | None
+    cluster: RemoteCluster, resource: AclResource | None, pattern_type: int, principal: str | None
 ) -> list[dict[str, object]]:
     request = DescribeAclsRequest(
         resource_type_filter=resource.resource_type if resource else ANY,
@@ -91,7 +91,7 @@ def _name_code(names: type[Member], code: int) -> str:
 def add_rules(
     cluster: RemoteCluster,
     output: Output,
-    accesses: Sequence[Access],
+    accesses: Sequence[ResourceAccess],
     pattern_type: int,
     grantees: Sequence[Grantee],
 ) -> int:
@@ -129,7 +129,7 @@ def add_rules(
     return _write_changes(output, "added", rows, problems)
 
 
-def _choose_pattern_type(resource: Resource, pattern_type: int) -> int:
+def _choose_pattern_type(resource: AclResource, pattern_type: int) -> int:
     """Return the pattern type for the name of a resource; the cluster has one name, without patterns."""
     return LITERAL if resource.resource_type == AclResourceType.CLUSTER else pattern_type
 
@@ -137,7 +137,7 @@ def _choose_pattern_type(resource: Resource, pattern_type: int) -> int:
 def remove_rules(
     cluster: RemoteCluster,
     output: Output,
-    accesses: Sequence[Access],
+    accesses: Sequence[ResourceAccess],
     pattern_type: int,
     grantees: Sequence[Grantee],
 ) -> int:

@@ -54,7 +54,7 @@ KINDS = {
 }
 
 
-class ConfigSource(IntEnum):
+class RemoteConfigSource(IntEnum):
     """Where the value of a config comes from, by the numbers and names of DescribeConfigs."""
 
     UNKNOWN = -1
@@ -147,9 +147,9 @@ def select_configs(
     if shows_all:
         return sorted(configs, key=lambda entry: entry.name)
     if entity_type == "topics":
-        chosen = (entry for entry in configs if entry.config_source == ConfigSource.DYNAMIC_TOPIC_CONFIG)
+        chosen = (entry for entry in configs if entry.config_source == RemoteConfigSource.DYNAMIC_TOPIC_CONFIG)
     else:
-        chosen = (entry for entry in configs if entry.config_source != ConfigSource.DEFAULT_CONFIG)
+        chosen = (entry for entry in configs if entry.config_source != RemoteConfigSource.DEFAULT_CONFIG)
     return sorted(chosen, key=lambda entry: entry.name)
 
 
@@ -165,9 +165,9 @@ def _describe(entry: DescribeConfigsResourceResult) -> dict[str, object]:
 
 def _name_source(code: int) -> str:
     try:
-        return ConfigSource(code).name
+        return RemoteConfigSource(code).name
     except ValueError:
-        return ConfigSource.UNKNOWN.name
+        return RemoteConfigSource.UNKNOWN.name
 
 
 def _name_entity(entity_type: str, name: str) -> str:

@@ -36,7 +36,7 @@ _DURATION = re.compile(
 )
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     """What is known of a partition: its first offset, its end, and the committed offset or None."""
 
     earliest: int
@@ -48,18 +48,18 @@ class Bounds(NamedTuple):
         return min(max(offset, self.earliest), self.latest)
 
 
-class Destination(NamedTuple):
+class ResetDestination(NamedTuple):
     """Where offsets go: by the bounds of a partition, or to the first record of a time in ms since 1970."""
 
-    choose: Callable[[Bounds], int] | None = None
+    choose: Callable[[OffsetBounds], int] | None = None
     timestamp: int | None = None
 
 
-def _choose_current(bounds: Bounds) -> int:
+def _choose_current(bounds: OffsetBounds) -> int:
     return bounds.latest if bounds.committed is None else bounds.limit(bounds.committed)
 
 
-def _shift(step: int) -> Callable[[Bounds], int]:
+def _shift(step: int) -> Callable[[OffsetBounds], int]:
     return lambda bounds: bounds.limit((bounds.latest if bounds.committed is None else bounds.committed) + step)
 
 
@@ -73,23 +73,23 @@ def choose_destination(
     to_datetime: str | None,
     by_duration: str | None,
     now_ms: int,
-) -> Destination:
+) -> ResetDestination:
     """Return what the options of `reset` mean; raises click.UsageError unless exactly one is given."""
     chosen = []
     if to_earliest:
-        chosen.append(Destination(lambda bounds: bounds.earliest))
+        chosen.append(ResetDestination(lambda bounds: bounds.earliest))
     if to_latest:
-        chosen.append(Destination(lambda bounds: bounds.latest))
+        chosen.append(ResetDestination(lambda bounds: bounds.latest))
     if to_current:
-        chosen.append(Destination(_choose_current))
+        chosen.append(ResetDestination(_choose_current))
     if to_offset is not None:
-        chosen.append(Destination(lambda bounds: bounds.limit(to_offset)))
+        chosen.append(ResetDestination(lambda bounds: bounds.limit(to_offset)))
     if shift_by is not None:
-        chosen.append(Destination(_shift(shift_by)))
+        chosen.append(ResetDestination(_shift(shift_by)))
     if to_datetime is not None:
-        chosen.append(Destination(timestamp=parse_datetime(to_datetime)))
+        chosen.append(ResetDestination(timestamp=parse_datetime(to_datetime)))
     if by_duration is not None:
-        chosen.append(Destination(timestamp=max(0, now_ms - parse_duration_ms(by_duration))))
+        chosen.append(ResetDestination(timestamp=max(0, now_ms - parse_duration_ms(by_duration))))
     if len(chosen) != 1:
         options = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime and --by-duration"
         raise click.UsageError(f"the new offsets need exactly one of {options}")
@@ -138,7 +138,7 @@ def reset_offsets(
     output: Output,
     group_id: str,
     wanted: Mapping[str, Sequence[int] | None] | None,
-    destination: Destination,
+    destination: ResetDestination,
     *,
     is_executed: bool,
 ) -> int:
@@ -206,7 +206,7 @@ def _find_destinations(
     cluster: RemoteCluster,
     leaders: Mapping[PartitionName, int],
     committed: Mapping[PartitionName, int],
-    destination: Destination,
+    destination: ResetDestination,
 ) -> dict[PartitionName, int]:
     """Return the new offsets; raises RemoteError for a partition whose leader does not tell its offsets."""
     latest = find_offsets(cluster, leaders, LATEST)
@@ -217,7 +217,9 @@ def _find_destinations(
     assert destination.choose is not None
     earliest = find_offsets(cluster, leaders, EARLIEST)
     _check_all_known(leaders, earliest, latest)
-    return {name: destination.choose(Bounds(earliest[name], latest[name], committed.get(name))) for name in leaders}
+    return {
+        name: destination.choose(OffsetBounds(earliest[name], latest[name], committed.get(name))) for name in leaders
+    }
 
 
 def _check_all_known(leaders: Iterable[PartitionName], *offset_tables: Mapping[PartitionName, int]) -> None:

@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ipaddress import ip_address
 
-from kafkacompat.cli.remote.doctor.stages import CONNECT, RESOLVE, Access, StageError, format_address, open_connection
+from kafkacompat.cli.remote.doctor.stages import (
+    CONNECT,
+    RESOLVE,
+    DoctorAccess,
+    StageError,
+    format_address,
+    open_connection,
+)
 from kafkacompat.cli.remote.doctor.verdicts import Verdict, accept, fail, warn
 from kafkacompat.cli.remote.doctor.wire_connection import ExchangeError, WireConnection
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
@@ -24,7 +31,7 @@ def request_brokers(connection: WireConnection) -> MetadataResponse:
     return connection.request(request, MetadataResponse, last=12)
 
 
-def judge_brokers(access: Access, metadata: MetadataResponse, address: str) -> Iterator[Verdict]:
+def judge_brokers(access: DoctorAccess, metadata: MetadataResponse, address: str) -> Iterator[Verdict]:
     """Yield a verdict for each broker; *address* is the one at which the doctor reached the first broker."""
     brokers = sorted(metadata.brokers, key=lambda broker: broker.node_id)
     judge = partial(judge_broker, access, metadata.cluster_id, is_here=is_loopback(address))
@@ -35,7 +42,9 @@ def judge_brokers(access: Access, metadata: MetadataResponse, address: str) -> I
         yield warn(STAGE, f"{left} more brokers were not tried", "run the doctor on one of them")
 
 
-def judge_broker(access: Access, cluster_id: str | None, broker: MetadataResponseBroker, *, is_here: bool) -> Verdict:
+def judge_broker(
+    access: DoctorAccess, cluster_id: str | None, broker: MetadataResponseBroker, *, is_here: bool
+) -> Verdict:
     """Connect to a broker at its advertised address; *is_here* says that the cluster is on this machine."""
     name = f"broker {broker.node_id} at {format_address(broker.host, broker.port)}"
     is_foreign_loopback = is_loopback(broker.host) and not is_here

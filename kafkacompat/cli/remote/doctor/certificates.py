@@ -12,13 +12,13 @@ from kafkacompat.cli.remote.doctor.verdicts import Verdict, accept, warn
 if TYPE_CHECKING:
     from cryptography import x509
 
-    from kafkacompat.cli.remote.doctor.stages import Access, Reached
+    from kafkacompat.cli.remote.doctor.stages import DoctorAccess, Reached
 
 SOON_DAYS = 30
 _MOST_NAMES = 5
 
 
-def judge_certificate(access: Access, reached: Reached, host: str, port: int) -> Verdict:
+def judge_certificate(access: DoctorAccess, reached: Reached, host: str, port: int) -> Verdict:
     """Return the verdict on a handshake that succeeded, with the certificate's names and its end."""
     certificate = find_certificate(access, reached, host, port)
     if certificate is None:
@@ -30,7 +30,7 @@ def judge_certificate(access: Access, reached: Reached, host: str, port: int) ->
     return accept("TLS", text)
 
 
-def find_certificate(access: Access, reached: Reached, host: str, port: int) -> x509.Certificate | None:
+def find_certificate(access: DoctorAccess, reached: Reached, host: str, port: int) -> x509.Certificate | None:
     """Return the listener's certificate without checking it, None if it cannot be read."""
     with suppress(OSError, ValueError):
         return read_certificate(access.network.connect(reached.address, port, access.timeout_s), host)

@@ -14,7 +14,7 @@ from kafkacompat.cli.remote.doctor.stages import (
     LOGIN,
     RESOLVE,
     VERSIONS,
-    Access,
+    DoctorAccess,
     Reached,
     StageError,
     connect,
@@ -25,7 +25,7 @@ from kafkacompat.cli.remote.doctor.stages import (
     resolve,
     start_tls,
 )
-from kafkacompat.cli.remote.doctor.verdicts import Outcome, Verdict, accept, fail, warn
+from kafkacompat.cli.remote.doctor.verdicts import CheckOutcome, Verdict, accept, fail, warn
 from kafkacompat.cli.remote.doctor.wire_connection import ExchangeError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kafkacompat.wire.apis.metadata import MetadataResponse
 
 
-def examine(access: Access, host: str, port: int, topic: str | None) -> Iterator[Verdict]:
+def examine(access: DoctorAccess, host: str, port: int, topic: str | None) -> Iterator[Verdict]:
     """Yield the verdicts on a broker. *topic* is the name of the topic for the record; None tries no record."""
     try:
         yield from _examine(access, host, port, topic)
@@ -41,7 +41,7 @@ def examine(access: Access, host: str, port: int, topic: str | None) -> Iterator
         yield fail(problem.stage, problem.text, problem.advice)
 
 
-def _examine(access: Access, host: str, port: int, topic: str | None) -> Iterator[Verdict]:
+def _examine(access: DoctorAccess, host: str, port: int, topic: str | None) -> Iterator[Verdict]:
     addresses = resolve(access, host, port)
     yield accept(RESOLVE, f"{host} is {', '.join(addresses)}" if addresses != [host] else f"{host} is an address")
     reached = connect(access, addresses, port)
@@ -65,7 +65,7 @@ def _examine(access: Access, host: str, port: int, topic: str | None) -> Iterato
         connection.close()
     verdicts = list(judge_brokers(access, metadata, reached.address))
     yield from verdicts
-    if topic is not None and any(verdict.outcome is not Outcome.FAILED for verdict in verdicts):
+    if topic is not None and any(verdict.outcome is not CheckOutcome.FAILED for verdict in verdicts):
         yield from try_record(access, host, port, topic)
 
 
@@ -82,7 +82,7 @@ def _judge_connection(reached: Reached, port: int) -> Verdict:
     return warn(CONNECT, f"{text}, but {refused}", advice)
 
 
-def _show_certificate(access: Access, reached: Reached, host: str, port: int) -> Iterator[Verdict]:
+def _show_certificate(access: DoctorAccess, reached: Reached, host: str, port: int) -> Iterator[Verdict]:
     """Yield what the certificate says of itself, after a handshake that failed."""
     from kafkacompat.cli.remote.doctor.certificates import describe_certificate, find_certificate
 
@@ -92,7 +92,7 @@ def _show_certificate(access: Access, reached: Reached, host: str, port: int) ->
 
 
 def _request_brokers(
-    access: Access, connection: WireConnection, reached: Reached, host: str, port: int
+    access: DoctorAccess, connection: WireConnection, reached: Reached, host: str, port: int
 ) -> MetadataResponse:
     """Return the brokers; raises StageError."""
     try:

@@ -21,7 +21,7 @@ class Stream(Protocol):
         """Close the connection."""
 
 
-class Network(Protocol):
+class DoctorNetwork(Protocol):
     """What the checks need of the operating system."""
 
     def resolve(self, host: str, port: int) -> list[str]:
@@ -41,20 +41,20 @@ class SystemNetwork:
     """The network of the operating system."""
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """See Network.resolve."""
+        """See DoctorNetwork.resolve."""
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
     def connect(self, address: str, port: int, timeout_s: float) -> socket.socket:
-        """See Network.connect."""
+        """See DoctorNetwork.connect."""
         connection = socket.create_connection((address, port), timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def now_s(self) -> float:
-        """See Network.now_s."""
+        """See DoctorNetwork.now_s."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """See Network.sleep."""
+        """See DoctorNetwork.sleep."""
         Event().wait(seconds)

@@ -19,7 +19,7 @@ Open = Callable[[], socket.socket]
 """Opens a connection without TLS; raises OSError."""
 
 
-class Peer(Enum):
+class PeerKind(Enum):
     """What listens at a port; the value is a predicate of the port."""
 
     KAFKA = "speaks Kafka's protocol without TLS"
@@ -31,24 +31,24 @@ class Peer(Enum):
     UNKNOWN = "speaks a protocol that the doctor does not recognise"
 
 
-_FIRST_BYTES = {b"HTTP/": Peer.HTTP, b"\x15\x03": Peer.TLS, b"SSH-": Peer.SSH}
+_FIRST_BYTES = {b"HTTP/": PeerKind.HTTP, b"\x15\x03": PeerKind.TLS, b"SSH-": PeerKind.SSH}
 ADVICE = {
-    Peer.KAFKA: "set security.protocol to PLAINTEXT or SASL_PLAINTEXT, or give the port of the TLS listener",
-    Peer.OLD_KAFKA: "use clients of its age",
-    Peer.TLS: "set security.protocol to SSL or SASL_SSL in the file of --command-config",
-    Peer.HTTP: "give the port of a Kafka listener, often 9092",
-    Peer.ZOOKEEPER: "give the address of a broker, often port 9092, instead of ZooKeeper's",
-    Peer.SSH: "give the port of a Kafka listener, often 9092",
-    Peer.UNKNOWN: "check that this is the address of a Kafka listener and that no proxy stands before it",
+    PeerKind.KAFKA: "set security.protocol to PLAINTEXT or SASL_PLAINTEXT, or give the port of the TLS listener",
+    PeerKind.OLD_KAFKA: "use clients of its age",
+    PeerKind.TLS: "set security.protocol to SSL or SASL_SSL in the file of --command-config",
+    PeerKind.HTTP: "give the port of a Kafka listener, often 9092",
+    PeerKind.ZOOKEEPER: "give the address of a broker, often port 9092, instead of ZooKeeper's",
+    PeerKind.SSH: "give the port of a Kafka listener, often 9092",
+    PeerKind.UNKNOWN: "check that this is the address of a Kafka listener and that no proxy stands before it",
 }
 
 
-def recognise(received: bytes) -> Peer | None:
+def recognise(received: bytes) -> PeerKind | None:
     """Return what the first bytes of an answer show."""
     return next((peer for start, peer in _FIRST_BYTES.items() if received.startswith(start)), None)
 
 
-def identify(received: bytes, open_connection: Open) -> Peer:
+def identify(received: bytes, open_connection: Open) -> PeerKind:
     """Find out what listens, from the bytes that it sent already and from connections of each protocol."""
     peer = recognise(received)
     if peer is not None:
@@ -57,7 +57,7 @@ def identify(received: bytes, open_connection: Open) -> Peer:
         with suppress(OSError, ExchangeError), closing(open_connection()) as connection:
             if probe(connection):
                 return peer
-    return Peer.UNKNOWN
+    return PeerKind.UNKNOWN
 
 
 def _is_kafka(connection: socket.socket) -> bool:
@@ -78,7 +78,7 @@ def _is_zookeeper(connection: socket.socket) -> bool:
 
 def _is_http(connection: socket.socket) -> bool:
     connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
-    return recognise(connection.recv(200)) is Peer.HTTP
+    return recognise(connection.recv(200)) is PeerKind.HTTP
 
 
 def _is_old_kafka(connection: socket.socket) -> bool:
@@ -86,12 +86,12 @@ def _is_old_kafka(connection: socket.socket) -> bool:
     return True
 
 
-_PROBES: tuple[tuple[Peer, Callable[[socket.socket], bool]], ...] = (
-    (Peer.KAFKA, _is_kafka),
-    (Peer.TLS, _is_tls),
-    (Peer.ZOOKEEPER, _is_zookeeper),
-    (Peer.HTTP, _is_http),
-    (Peer.OLD_KAFKA, _is_old_kafka),
+_PROBES: tuple[tuple[PeerKind, Callable[[socket.socket], bool]], ...] = (
+    (PeerKind.KAFKA, _is_kafka),
+    (PeerKind.TLS, _is_tls),
+    (PeerKind.ZOOKEEPER, _is_zookeeper),
+    (PeerKind.HTTP, _is_http),
+    (PeerKind.OLD_KAFKA, _is_old_kafka),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkacompat.cli.remote.doctor.stages import Access, StageError, open_connection
+from kafkacompat.cli.remote.doctor.stages import DoctorAccess, StageError, open_connection
 from kafkacompat.cli.remote.doctor.verdicts import Verdict, accept, fail, skip, warn
 from kafkacompat.cli.remote.doctor.wire_connection import ExchangeError, MissingApiError, WireConnection
 from kafkacompat.wire.apis.create_topics import (
@@ -58,7 +58,7 @@ class _UncertainError(_StepError):
     """The topic may exist although its creation got no response or timed out."""
 
 
-def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Verdict]:
+def try_record(access: DoctorAccess, host: str, port: int, topic: str) -> Iterator[Verdict]:
     """Create *topic*, produce and consume one record, delete the topic, and compare clocks; yields a verdict for each step."""
     connection = open_connection(access, host, port)
     try:
@@ -85,7 +85,7 @@ def _serves_batches(connection: WireConnection) -> bool:
     )
 
 
-def _try_topic(access: Access, connection: WireConnection, topic: str) -> Iterator[Verdict]:
+def _try_topic(access: DoctorAccess, connection: WireConnection, topic: str) -> Iterator[Verdict]:
     try:
         leader = _connect_leader(access, connection, topic)
         try:
@@ -125,7 +125,7 @@ def _create_topic(connection: WireConnection, topic: str) -> Verdict:
     raise _UncertainError(verdict) if result.error_code == ErrorCode.REQUEST_TIMED_OUT else _StepError(verdict)
 
 
-def _connect_leader(access: Access, connection: WireConnection, topic: str) -> WireConnection:
+def _connect_leader(access: DoctorAccess, connection: WireConnection, topic: str) -> WireConnection:
     request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
     for _ in range(LEADER_ATTEMPTS):
         metadata = connection.request(request, MetadataResponse, last=LAST_BY_NAME)
@@ -138,7 +138,7 @@ def _connect_leader(access: Access, connection: WireConnection, topic: str) -> W
     raise _StepError(fail(PRODUCE, text, "read the log of the controller"))
 
 
-def _produce(access: Access, leader: WireConnection, topic: str) -> Written:
+def _produce(access: DoctorAccess, leader: WireConnection, topic: str) -> Written:
     for _ in range(LEADER_ATTEMPTS):
         sent_s = access.network.now_s()
         batch = build_batch([(int(sent_s * 1000), _KEY, _VALUE, [])])
@@ -156,7 +156,7 @@ def _produce(access: Access, leader: WireConnection, topic: str) -> Written:
     raise _StepError(fail(PRODUCE, text, _advise_on_leader(outcome.error_code, "WRITE")))
 
 
-def _consume(access: Access, leader: WireConnection, topic: str, offset: int) -> Verdict:
+def _consume(access: DoctorAccess, leader: WireConnection, topic: str, offset: int) -> Verdict:
     begin_s = access.network.now_s()
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     topics = [FetchTopic(topic=topic, partitions=[partition])]
@@ -201,7 +201,7 @@ def judge_clock(written: Written) -> Verdict:
     return warn(CLOCK, text, "let both keep time by NTP: retention, --timestamp and tokens go by the clock")
 
 
-def _delete_uncertain_topic(access: Access, host: str, port: int, topic: str) -> Verdict:
+def _delete_uncertain_topic(access: DoctorAccess, host: str, port: int, topic: str) -> Verdict:
     """Delete the topic by another connection, as the first one may be broken."""
     try:
         connection = open_connection(access, host, port)

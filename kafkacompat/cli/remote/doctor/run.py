@@ -16,12 +16,17 @@ from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.remote.doctor.examination import examine
 from kafkacompat.cli.remote.doctor.network import SystemNetwork
 from kafkacompat.cli.remote.doctor.record import TOPIC_PREFIX
-from kafkacompat.cli.remote.doctor.stages import Access
-from kafkacompat.cli.remote.doctor.verdicts import Outcome, Verdict
+from kafkacompat.cli.remote.doctor.stages import DoctorAccess
+from kafkacompat.cli.remote.doctor.verdicts import CheckOutcome, Verdict
 from kafkacompat.cli.remote.running import run_guarded
 from kafkacompat.security.scram import draw_nonce
 
-_COLOURS = {Outcome.OK: "green", Outcome.WARNING: "yellow", Outcome.FAILED: "red", Outcome.SKIPPED: "bright_black"}
+_COLOURS = {
+    CheckOutcome.OK: "green",
+    CheckOutcome.WARNING: "yellow",
+    CheckOutcome.FAILED: "red",
+    CheckOutcome.SKIPPED: "bright_black",
+}
 _OUTCOME_WIDTH, _STAGE_WIDTH = 8, 11
 
 
@@ -32,7 +37,7 @@ def run(
 
     def work() -> int:
         security = read_command_config(command_config)
-        access = Access(SystemNetwork(), security, partial(draw_nonce, SystemRandom()), timeout_s)
+        access = DoctorAccess(SystemNetwork(), security, partial(draw_nonce, SystemRandom()), timeout_s)
         topic = f"{TOPIC_PREFIX}{secrets.token_hex(6)}" if tries_record else None
         write = _write_json if as_json else _write_line
         return write_verdicts(examine(access, *address, topic), write)
@@ -45,7 +50,7 @@ def write_verdicts(verdicts: Iterable[Verdict], write: Callable[[Verdict], None]
     code = 0
     for verdict in verdicts:
         write(verdict)
-        if verdict.outcome is Outcome.FAILED:
+        if verdict.outcome is CheckOutcome.FAILED:
             code = 1
     return code
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.cli.command_config import ClientSecurity
-from kafkacompat.cli.remote.doctor.peers import ADVICE, Peer, identify
+from kafkacompat.cli.remote.doctor.peers import ADVICE, PeerKind, identify
 from kafkacompat.cli.remote.doctor.wire_connection import ExchangeError, MissingApiError, WireConnection
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.apis.metadata import MetadataRequest
@@ -17,7 +17,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.schema import Versions
 
 if TYPE_CHECKING:
-    from kafkacompat.cli.remote.doctor.network import Network, Stream
+    from kafkacompat.cli.remote.doctor.network import DoctorNetwork, Stream
 
 RESOLVE, CONNECT, TLS, VERSIONS, LOGIN = "resolve", "connect", "TLS", "versions", "login"
 _CLIENT_CERTIFICATE = ("certificate required", "bad certificate", "handshake failure")
@@ -32,10 +32,10 @@ class StageError(Exception):
         self.stage, self.text, self.advice = stage, text, advice
 
 
-class Access(NamedTuple):
+class DoctorAccess(NamedTuple):
     """How the doctor reaches brokers: the network, and the client's settings; each wait takes at most *timeout_s*."""
 
-    network: Network
+    network: DoctorNetwork
     security: ClientSecurity
     new_nonce: Callable[[], str]
     timeout_s: float
@@ -49,7 +49,7 @@ class Reached(NamedTuple):
     refused: Mapping[str, str]
 
 
-def resolve(access: Access, host: str, port: int) -> list[str]:
+def resolve(access: DoctorAccess, host: str, port: int) -> list[str]:
     """Return the addresses of a host; raises StageError."""
     try:
         addresses = access.network.resolve(host, port)
@@ -60,7 +60,7 @@ def resolve(access: Access, host: str, port: int) -> list[str]:
     return addresses
 
 
-def connect(access: Access, addresses: list[str], port: int) -> Reached:
+def connect(access: DoctorAccess, addresses: list[str], port: int) -> Reached:
     """Connect to the first address that accepts; raises StageError."""
     refused: dict[str, str] = {}
     is_silent = False
@@ -83,7 +83,7 @@ def format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def start_tls(access: Access, reached: Reached, host: str, port: int) -> Stream:
+def start_tls(access: DoctorAccess, reached: Reached, host: str, port: int) -> Stream:
     """Shake hands over a connection, if the client's settings want TLS; raises StageError."""
     tls = access.security.tls
     if tls is None:
@@ -99,7 +99,7 @@ def start_tls(access: Access, reached: Reached, host: str, port: int) -> Stream:
         raise StageError(TLS, *_explain_tls(access, reached, port, text)) from None
 
 
-def _explain_tls(access: Access, reached: Reached, port: int, text: str) -> tuple[str, str]:
+def _explain_tls(access: DoctorAccess, reached: Reached, port: int, text: str) -> tuple[str, str]:
     """Return the problem of a handshake, and the advice."""
     if "is not for the host" in text:
         advice = "use a host name of the certificate, or get a certificate with this name in its subjectAltName"
@@ -113,7 +113,7 @@ def _explain_tls(access: Access, reached: Reached, port: int, text: str) -> tupl
         advice = "compare ssl.enabled.protocols and ssl.cipher.suites of both sides, and ssl.client.auth of the broker"
     else:
         peer = identify(b"", lambda: access.network.connect(reached.address, port, access.timeout_s))
-        if peer is not Peer.TLS:
+        if peer is not PeerKind.TLS:
             return f"the port {peer.value}", ADVICE[peer]
         advice = "compare ssl.enabled.protocols and ssl.cipher.suites of both sides"
     return text, advice
@@ -124,7 +124,7 @@ def needs_client_certificate(text: str) -> bool:
     return any(alert in text for alert in _CLIENT_CERTIFICATE)
 
 
-def request_versions(access: Access, reached: Reached, stream: Stream, port: int) -> WireConnection:
+def request_versions(access: DoctorAccess, reached: Reached, stream: Stream, port: int) -> WireConnection:
     """Return a connection that knows the broker's versions; raises StageError."""
     connection = WireConnection(stream)
     try:
@@ -144,21 +144,23 @@ def is_broker(served: Mapping[int, Versions]) -> bool:
     return ProduceRequest.API_KEY in served and MetadataRequest.API_KEY in served
 
 
-def _explain_silence(access: Access, reached: Reached, port: int, problem: ExchangeError) -> tuple[str, str]:
+def _explain_silence(access: DoctorAccess, reached: Reached, port: int, problem: ExchangeError) -> tuple[str, str]:
     """Return why ApiVersions gets no response, and the advice."""
     if access.security.tls is not None:
         if needs_client_certificate(str(problem)):
             text = "the port requires a certificate of the client that the broker trusts"
             return text, "set ssl.keystore.location to a key whose certificate the broker trusts"
-        return f"the port speaks TLS but then {problem}", ADVICE[Peer.UNKNOWN]
+        return f"the port speaks TLS but then {problem}", ADVICE[PeerKind.UNKNOWN]
     peer = identify(problem.received, lambda: access.network.connect(reached.address, port, access.timeout_s))
-    if peer in (Peer.KAFKA, Peer.UNKNOWN):
-        advice = "run this again; a broker that starts or is overloaded does so" if peer is Peer.KAFKA else ADVICE[peer]
+    if peer in (PeerKind.KAFKA, PeerKind.UNKNOWN):
+        advice = (
+            "run this again; a broker that starts or is overloaded does so" if peer is PeerKind.KAFKA else ADVICE[peer]
+        )
         return f"the port accepts connections but {problem}", advice
     return f"the port {peer.value}", ADVICE[peer]
 
 
-def log_in(access: Access, connection: WireConnection) -> str:
+def log_in(access: DoctorAccess, connection: WireConnection) -> str:
     """Authenticate the client; returns the mechanism, and raises StageError."""
     from kafkacompat.client.login import BrokerLogin, LoginError
     from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -205,7 +207,7 @@ def _refuse_login(mechanism: str, message: str | None) -> StageError:
     return StageError(LOGIN, text, advice)
 
 
-def find_required_login(access: Access, reached: Reached, host: str, port: int) -> StageError | None:
+def find_required_login(access: DoctorAccess, reached: Reached, host: str, port: int) -> StageError | None:
     """Return the error of a listener that wants a login from a client that has none; None if it wants none."""
     from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -226,7 +228,7 @@ def find_required_login(access: Access, reached: Reached, host: str, port: int) 
     return None
 
 
-def open_connection(access: Access, host: str, port: int) -> WireConnection:
+def open_connection(access: DoctorAccess, host: str, port: int) -> WireConnection:
     """Do all stages; raises StageError."""
     reached = connect(access, resolve(access, host, port), port)
     connection = request_versions(access, reached, start_tls(access, reached, host, port), port)

@@ -73,7 +73,7 @@ class Delivery(NamedTuple):
     acks: str = "all"
 
 
-class Ending(NamedTuple):
+class ProduceEnding(NamedTuple):
     """How a run ended: its exit code as far as the input decides, and the problem of the input."""
 
     code: int
@@ -103,16 +103,16 @@ def produce(target: Target, topic: str, source: Input, delivery: Delivery, prope
     return report(production, ending)
 
 
-def deliver(production: Production, records: Iterator[NewRecord]) -> Ending:
+def deliver(production: Production, records: Iterator[NewRecord]) -> ProduceEnding:
     """Produce the records, and wait for the acknowledgements."""
-    ending = Ending(EXIT_DONE)
+    ending = ProduceEnding(EXIT_DONE)
     try:
         production.produce(records)
         production.flush(None, time.monotonic)
     except InputError as problem:
-        ending = Ending(EXIT_REFUSED, str(problem))
+        ending = ProduceEnding(EXIT_REFUSED, str(problem))
     except KeyboardInterrupt:
-        ending = Ending(EXIT_INTERRUPTED)
+        ending = ProduceEnding(EXIT_INTERRUPTED)
     try:
         limit_s = INTERRUPTED_FLUSH_S if ending.code == EXIT_INTERRUPTED else None
         production.flush(limit_s, time.monotonic)
@@ -122,7 +122,7 @@ def deliver(production: Production, records: Iterator[NewRecord]) -> Ending:
     return ending
 
 
-def report(production: Production, ending: Ending) -> int:
+def report(production: Production, ending: ProduceEnding) -> int:
     """Write what became of the records; returns the exit code."""
     output = Output(as_json=False)
     for sentence in filter(None, (ending.problem, *production.refusals.sentences)):

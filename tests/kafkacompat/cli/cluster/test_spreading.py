@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafkacompat.cli.cluster.reading import PartitionName
-from kafkacompat.cli.cluster.spreading import PartitionMove, plan_spread
+from kafkacompat.cli.cluster.spreading import ReplicaMove, plan_spread
 
 Assignments = dict[PartitionName, tuple[int, ...]]
 
@@ -26,7 +26,7 @@ def without_racks(brokers: int) -> dict[int, str | None]:
     return dict.fromkeys(range(1, brokers + 1))
 
 
-def carry_out(assignments: Assignments, moves: Sequence[PartitionMove]) -> Assignments:
+def carry_out(assignments: Assignments, moves: Sequence[ReplicaMove]) -> Assignments:
     return {**assignments, **{move.name: move.after for move in moves}}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafkacompat.cli.remote.administration import group_reset
 from kafkacompat.cli.remote.administration.group_description import find_lag_style
-from kafkacompat.cli.remote.administration.group_reset import Bounds
+from kafkacompat.cli.remote.administration.group_reset import OffsetBounds
 from tests.kafkacompat.cli.remote.world import RemoteWorld, misuse
 
 RESET = ("groups", "reset", "billing", "--topic", "orders", "--execute")
@@ -160,7 +160,7 @@ def test_without_an_offset_a_group_is_at_the_end(given: dict[str, Any], offset: 
     flags = dict.fromkeys(("to_earliest", "to_latest", "to_current"), False)
     destination = group_reset.choose_destination(**{**options, **flags, **given}, now_ms=0)
     assert destination.choose is not None
-    assert destination.choose(Bounds(0, 10, None)) == offset
+    assert destination.choose(OffsetBounds(0, 10, None)) == offset
 
 
 def test_lags_are_coloured() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from kafkacompat.cli.command_config import ClientSecurity, read_command_config
 from kafkacompat.cli.remote.doctor.examination import examine
-from kafkacompat.cli.remote.doctor.stages import Access
-from kafkacompat.cli.remote.doctor.verdicts import Outcome, Verdict
+from kafkacompat.cli.remote.doctor.stages import DoctorAccess
+from kafkacompat.cli.remote.doctor.verdicts import CheckOutcome, Verdict
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.releases import find_release
 from kafkacompat.wire.schema import Versions
@@ -41,15 +41,15 @@ def make_network(handler: Handler | OSError) -> FakeNetwork:
 def examine_host(
     network: FakeNetwork, host: str = "kafka-1", security: ClientSecurity = NO_SECURITY, topic: str | None = "t"
 ) -> list[Verdict]:
-    access = Access(network, security, lambda: "nonce", 0.1)
+    access = DoctorAccess(network, security, lambda: "nonce", 0.1)
     return list(examine(access, host, 9092, topic))
 
 
 def find_failure(network: FakeNetwork, **options: Any) -> Verdict:
     """Return the only failure, which is the last verdict."""
     *others, last = examine_host(network, **options)
-    assert [verdict for verdict in others if verdict.outcome is Outcome.FAILED] == []
-    assert last.outcome is Outcome.FAILED
+    assert [verdict for verdict in others if verdict.outcome is CheckOutcome.FAILED] == []
+    assert last.outcome is CheckOutcome.FAILED
     assert last.advice
     return last
 
@@ -77,7 +77,7 @@ def test_a_good_broker_passes_every_check() -> None:
     broker = FakeBroker()
     network = make_network(broker)
     verdicts = examine_host(network)
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.OK}
+    assert {verdict.outcome for verdict in verdicts} == {CheckOutcome.OK}
     assert [verdict.stage for verdict in verdicts] == [
         "resolve",
         "connect",
@@ -123,7 +123,7 @@ def test_a_connection_that_is_not_accepted(problem: OSError, text: str, advice: 
 
 def test_an_address_that_clients_try_in_vain_is_a_warning() -> None:
     verdict = examine_host(make_network(FakeBroker()), host="two")[1]
-    assert verdict.outcome is Outcome.WARNING
+    assert verdict.outcome is CheckOutcome.WARNING
     assert verdict.text == "10.0.0.1:9092 accepts connections, but 10.0.0.2:9092 does not: Connection refused"
 
 
@@ -182,7 +182,7 @@ def test_tls_with_its_certificate(tmp_path: Path) -> None:
     broker = FakeBroker(make_server_tls(tmp_path, shared_member("broker")))
     broker.advertised = {1: ("broker-1", 9092)}
     verdicts = examine_host(make_network(broker), host="broker-1", security=make_security(tmp_path, "SSL"))
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.OK}
+    assert {verdict.outcome for verdict in verdicts} == {CheckOutcome.OK}
     assert verdicts[2].text == (
         "the handshake succeeds, with the certificate 'CN=broker' for localhost, broker-1, 127.0.0.1, issued by 'CN=ca', "
         "valid from 2019-12-31 to 2120-01-01"
@@ -194,7 +194,7 @@ def test_a_certificate_that_ends_soon_is_a_warning(tmp_path: Path) -> None:
     member = shared_authority().issue("broker", end=end)
     network = make_network(FakeBroker(make_server_tls(tmp_path, member)))
     verdict = examine_host(network, host="broker-1", security=make_security(tmp_path, "SSL"))[2]
-    assert (verdict.outcome, verdict.advice) == (Outcome.WARNING, "renew the certificate: it expires in 5 days")
+    assert (verdict.outcome, verdict.advice) == (CheckOutcome.WARNING, "renew the certificate: it expires in 5 days")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_certificates_that_clients_do_not_accept(tmp_path: Path, case: str, word
 def test_logins(tmp_path: Path) -> None:
     network = make_network(FakeBroker(mechanisms=("PLAIN",)))
     verdicts = examine_host(network, security=make_login(tmp_path))
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.OK}
+    assert {verdict.outcome for verdict in verdicts} == {CheckOutcome.OK}
     assert "the broker accepts the client by PLAIN" in [verdict.text for verdict in verdicts]
 
 
@@ -244,17 +244,17 @@ def test_logins_that_fail(tmp_path: Path) -> None:
     [
         (
             ("localhost", 9092),
-            Outcome.FAILED,
+            CheckOutcome.FAILED,
             "broker 1 at localhost:9092: this address means each client's own machine",
         ),
-        (("localhost", 9093), Outcome.WARNING, "it answers, but only clients on this machine reach it so"),
-        (("kafka-9", 9092), Outcome.FAILED, "broker 1 at kafka-9:9092: 'kafka-9' does not resolve"),
-        (("kafka-1", 9999), Outcome.FAILED, "broker 1 at kafka-1:9999: 10.0.0.1:9999: Connection refused"),
-        (("10.0.0.5", 9092), Outcome.FAILED, "another cluster answers there, other instead of cluster"),
-        (("10.0.0.6", 9092), Outcome.FAILED, "broker 1 at 10.0.0.6:9092: the port is an HTTP server"),
+        (("localhost", 9093), CheckOutcome.WARNING, "it answers, but only clients on this machine reach it so"),
+        (("kafka-9", 9092), CheckOutcome.FAILED, "broker 1 at kafka-9:9092: 'kafka-9' does not resolve"),
+        (("kafka-1", 9999), CheckOutcome.FAILED, "broker 1 at kafka-1:9999: 10.0.0.1:9999: Connection refused"),
+        (("10.0.0.5", 9092), CheckOutcome.FAILED, "another cluster answers there, other instead of cluster"),
+        (("10.0.0.6", 9092), CheckOutcome.FAILED, "broker 1 at 10.0.0.6:9092: the port is an HTTP server"),
     ],
 )
-def test_advertised_addresses(advertised: tuple[str, int], outcome: Outcome, words: str) -> None:
+def test_advertised_addresses(advertised: tuple[str, int], outcome: CheckOutcome, words: str) -> None:
     broker, other = FakeBroker(), FakeBroker()
     broker.advertised = {1: advertised}
     other.cluster_id = "other"
@@ -273,7 +273,7 @@ def test_localhost_is_right_for_a_cluster_on_this_machine() -> None:
     broker = FakeBroker()
     broker.advertised = {1: ("localhost", 9092)}
     network = FakeNetwork(NAMES, {("127.0.0.1", 9092): broker})
-    assert {verdict.outcome for verdict in examine_host(network, host="localhost")} == {Outcome.OK}
+    assert {verdict.outcome for verdict in examine_host(network, host="localhost")} == {CheckOutcome.OK}
 
 
 @pytest.mark.parametrize(
@@ -282,31 +282,33 @@ def test_localhost_is_right_for_a_cluster_on_this_machine() -> None:
         (
             "create",
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            {"topic": Outcome.WARNING},
+            {"topic": CheckOutcome.WARNING},
             "no topic could be created: TOPIC_AUTHOR",
         ),
-        ("create", ErrorCode.INVALID_REPLICATION_FACTOR, {"topic": Outcome.FAILED}, "INVALID_REPLICATION_FACTOR"),
+        ("create", ErrorCode.INVALID_REPLICATION_FACTOR, {"topic": CheckOutcome.FAILED}, "INVALID_REPLICATION_FACTOR"),
         (
             "produce",
             ErrorCode.NOT_ENOUGH_REPLICAS,
-            {"produce": Outcome.FAILED},
+            {"produce": CheckOutcome.FAILED},
             "does not accept a record: NOT_ENOUGH_REPLICAS",
         ),
-        ("produce", ErrorCode.NOT_LEADER_OR_FOLLOWER, {"produce": Outcome.FAILED}, "NOT_LEADER_OR_FOLLOWER"),
-        ("fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {"consume": Outcome.FAILED}, "does not return the record"),
-        ("fetch", ErrorCode.KAFKA_STORAGE_ERROR, {"consume": Outcome.FAILED}, "does not return the record"),
+        ("produce", ErrorCode.NOT_LEADER_OR_FOLLOWER, {"produce": CheckOutcome.FAILED}, "NOT_LEADER_OR_FOLLOWER"),
+        ("fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {"consume": CheckOutcome.FAILED}, "does not return the record"),
+        ("fetch", ErrorCode.KAFKA_STORAGE_ERROR, {"consume": CheckOutcome.FAILED}, "does not return the record"),
         (
             "delete",
             ErrorCode.TOPIC_DELETION_DISABLED,
-            {"delete": Outcome.WARNING},
+            {"delete": CheckOutcome.WARNING},
             "t is left: TOPIC_DELETION_DISABLED",
         ),
     ],
 )
-def test_steps_of_the_record_that_fail(step: str, code: ErrorCode, outcomes: dict[str, Outcome], words: str) -> None:
+def test_steps_of_the_record_that_fail(
+    step: str, code: ErrorCode, outcomes: dict[str, CheckOutcome], words: str
+) -> None:
     broker = FakeBroker()
     broker.errors[step] = code
-    bad = [verdict for verdict in examine_host(make_network(broker)) if verdict.outcome is not Outcome.OK]
+    bad = [verdict for verdict in examine_host(make_network(broker)) if verdict.outcome is not CheckOutcome.OK]
     assert {verdict.stage: verdict.outcome for verdict in bad} == outcomes
     assert words in bad[0].text
     if step in ("create", "produce", "fetch"):
@@ -317,21 +319,21 @@ def test_steps_of_the_record_that_fail(step: str, code: ErrorCode, outcomes: dic
 @pytest.mark.parametrize(
     ("deletion", "outcome", "words"),
     [
-        (ErrorCode.NONE, Outcome.OK, "t was deleted"),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, Outcome.OK, "t does not exist"),
-        (ErrorCode.NOT_CONTROLLER, Outcome.WARNING, "t may be left: NOT_CONTROLLER"),
+        (ErrorCode.NONE, CheckOutcome.OK, "t was deleted"),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, CheckOutcome.OK, "t does not exist"),
+        (ErrorCode.NOT_CONTROLLER, CheckOutcome.WARNING, "t may be left: NOT_CONTROLLER"),
     ],
 )
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_a_topic_whose_creation_is_uncertain_is_deleted(
-    is_lost: bool, deletion: ErrorCode, outcome: Outcome, words: str
+    is_lost: bool, deletion: ErrorCode, outcome: CheckOutcome, words: str
 ) -> None:
     broker = FakeBroker()
     broker.errors = {"create": ErrorCode.REQUEST_TIMED_OUT, "delete": deletion}
     if is_lost:
         broker.on_create = lose_connection
     *_, creation, deleted = examine_host(make_network(broker))
-    assert (creation.stage, creation.outcome) == ("topic", Outcome.FAILED)
+    assert (creation.stage, creation.outcome) == ("topic", CheckOutcome.FAILED)
     assert ("closes the connection" if is_lost else "REQUEST_TIMED_OUT") in creation.text
     assert (deleted.stage, deleted.outcome) == ("delete", outcome)
     assert words in deleted.text
@@ -352,8 +354,8 @@ def test_a_topic_that_may_be_left_on_a_lost_broker_is_named() -> None:
 
     broker.on_create = lose_broker
     *_, creation, deletion = examine_host(network)
-    assert creation.outcome is Outcome.FAILED
-    assert deletion.outcome is Outcome.WARNING
+    assert creation.outcome is CheckOutcome.FAILED
+    assert deletion.outcome is CheckOutcome.WARNING
     assert deletion.text.startswith("t may be left, because ")
     assert deletion.advice == "delete it: kafkacompat topics delete t"
 
@@ -361,12 +363,12 @@ def test_a_topic_that_may_be_left_on_a_lost_broker_is_named() -> None:
 @pytest.mark.parametrize(
     ("ahead_s", "outcome", "words"),
     [
-        (0.5, Outcome.OK, "the broker's clock is 0.49"),
-        (90.0, Outcome.WARNING, "s fast by this machine's, give or take 0.00"),
-        (-90.0, Outcome.WARNING, "s slow by this machine's, give or take 0.00"),
+        (0.5, CheckOutcome.OK, "the broker's clock is 0.49"),
+        (90.0, CheckOutcome.WARNING, "s fast by this machine's, give or take 0.00"),
+        (-90.0, CheckOutcome.WARNING, "s slow by this machine's, give or take 0.00"),
     ],
 )
-def test_clocks(ahead_s: float, outcome: Outcome, words: str) -> None:
+def test_clocks(ahead_s: float, outcome: CheckOutcome, words: str) -> None:
     broker = FakeBroker()
     network = make_network(broker)
     broker.clock_ahead_s, broker.time_s = ahead_s, lambda: network.time_s
@@ -381,6 +383,6 @@ def test_no_record_is_tried_at_a_broker_without_record_batches() -> None:
     verdicts = examine_host(make_network(broker))
     assert verdicts[2].text == "the versions of Kafka 0.10.2"
     assert (verdicts[-1].outcome, verdicts[-1].text) == (
-        Outcome.SKIPPED,
+        CheckOutcome.SKIPPED,
         "not tried, because the broker is older than Kafka 0.11",
     )
