@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from compat_tests.chaos.cluster import ChaosCluster
 from compat_tests.raw_client import ClosedError, RawClient
-from kafkacompat.history.client import TopicNames
+from kafkacompat.history.client import HistoryTopicNames
 from kafkacompat.wire.apis.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 class Roles:
     """Finds the broker of a role. A broker that does not answer is left out, so that the others decide."""
 
-    def __init__(self, cluster: ChaosCluster, names: TopicNames) -> None:
+    def __init__(self, cluster: ChaosCluster, names: HistoryTopicNames) -> None:
         self._cluster = cluster
         self._names = names
         self._finders: dict[str, Callable[[int], int]] = {

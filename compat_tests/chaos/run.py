@@ -17,7 +17,7 @@ from compat_tests.chaos.report import ChaosFigures
 from compat_tests.chaos.roles import Roles
 from compat_tests.chaos.world import FaultWorld
 from kafkacompat.history.checks import judge_history
-from kafkacompat.history.client import TopicNames
+from kafkacompat.history.client import HistoryTopicNames
 from kafkacompat.history.counts import list_gaps
 from kafkacompat.history.events import read_history
 from kafkacompat.history.run import Run, RunPlan, RunTally
@@ -61,7 +61,7 @@ def run_scenario(orders: ChaosOrders) -> tuple[ChaosFigures, list[str]]:
     disks = {node: _mount_disk(cluster, node) for node in BROKERS} if MOUNTS in needs else {}
     clocks = {node: settle_clock(cluster.brokers[node]) for node in BROKERS} if CLOCKS in needs else {}
     plan = _build_run_plan(orders, cluster)
-    world = FaultWorld(cluster, Roles(cluster, TopicNames.with_prefix(plan.topic_prefix)), disks, clocks)
+    world = FaultWorld(cluster, Roles(cluster, HistoryTopicNames.with_prefix(plan.topic_prefix)), disks, clocks)
     recording = orders.folder / "run" / "parts" / "chaos.0.jsonl"
     faults = PlannedFaults(draw_plan(kinds, orders.seed, orders.seconds), world, recording)
     history_path = orders.folder / "history.jsonl"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.faults.error_responses import METADATA
 from kafkacompat.faults.parsing import name_api
-from kafkacompat.faults.rules import FaultRule, RequestFacts, Target
+from kafkacompat.faults.rules import FaultRule, RequestFacts, RequestTarget
 from kafkacompat.faults.targets import Covers, TopicKey, list_topics
 from kafkacompat.wire import entities
 from kafkacompat.wire.headers import FETCH_KEY
@@ -26,7 +26,7 @@ class RequestReader:
         self._incoming = incoming
         self._context = context
         self._services = services
-        self.keys: dict[Target, TopicKey] = {}
+        self.keys: dict[RequestTarget, TopicKey] = {}
         """How the client names the topic of each target."""
 
     def read(self) -> RequestFacts:
@@ -39,14 +39,14 @@ class RequestReader:
         topics = list_topics(response, self._incoming.api_version)
         return self._build(
             [
-                Target(self.find_name(topic.key), index)
+                RequestTarget(self.find_name(topic.key), index)
                 for topic in topics
                 for index, data in topic.partitions
                 if _has_records(data)
             ]
         )
 
-    def _build(self, targets: list[Target]) -> RequestFacts:
+    def _build(self, targets: list[RequestTarget]) -> RequestFacts:
         incoming, context = self._incoming, self._context
         return RequestFacts(
             name_api(incoming.api_key),
@@ -64,18 +64,18 @@ class RequestReader:
             return False
         return body.topics is None or (self._incoming.api_version == 0 and not body.topics)
 
-    def _list_targets(self, body: Struct) -> Iterator[Target]:
+    def _list_targets(self, body: Struct) -> Iterator[RequestTarget]:
         if self._incoming.api_key == FETCH_KEY:
             yield from self._list_session()
         for topic in list_topics(body, self._incoming.api_version):
             name = self.find_name(topic.key)
             indexes: list[int | None] = [index for index, _ in topic.partitions]
             for index in indexes or [None]:
-                target = Target(name, index)
+                target = RequestTarget(name, index)
                 self.keys[target] = topic.key
                 yield target
 
-    def _list_session(self) -> Iterator[Target]:
+    def _list_session(self) -> Iterator[RequestTarget]:
         """Yield the partitions of the session that a Fetch continues, in the names of the client."""
         request: Any = self._incoming.body
         sessions, tenant = self._services.fetch_sessions, self._context.tenant
@@ -94,7 +94,7 @@ class RequestReader:
                 kind = entities.TOPIC if isinstance(physical, str) else entities.TOPIC_ID
                 key = tenant.names.to_client[kind][physical]
             if (key, index) not in forgotten:
-                target = Target(self.find_name(key), index)
+                target = RequestTarget(self.find_name(key), index)
                 self.keys[target] = key
                 yield target
 

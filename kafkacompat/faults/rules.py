@@ -18,7 +18,7 @@ class FaultError(ValueError):
     """A rule cannot be used, or can never match; one sentence for the user."""
 
 
-class Target(NamedTuple):
+class RequestTarget(NamedTuple):
     """A topic that a request names, and a partition of it if the request names that."""
 
     topic: str
@@ -34,7 +34,7 @@ class RequestFacts:
     client_id: str = ""
     listener: str = ""
     principal: str = ""
-    targets: Sequence[Target] = ()
+    targets: Sequence[RequestTarget] = ()
     names_all_topics: bool = False
     """Whether the request is about every topic, as a Metadata request may be."""
 

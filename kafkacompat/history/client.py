@@ -84,7 +84,7 @@ class ClientOrders(NamedTuple):
 RECORDS_PARTITIONS, COPIES_PARTITIONS = 4, 2
 
 
-class TopicNames(NamedTuple):
+class HistoryTopicNames(NamedTuple):
     """The topics and groups of a run; ``copies`` is the topic that copiers write."""
 
     records: str
@@ -93,9 +93,9 @@ class TopicNames(NamedTuple):
     copiers: str
 
     @staticmethod
-    def with_prefix(prefix: str) -> TopicNames:
+    def with_prefix(prefix: str) -> HistoryTopicNames:
         """Build the names with a prefix."""
-        return TopicNames(f"{prefix}-records", f"{prefix}-copies", f"{prefix}-members", f"{prefix}-copiers")
+        return HistoryTopicNames(f"{prefix}-records", f"{prefix}-copies", f"{prefix}-members", f"{prefix}-copiers")
 
     def record_partitions(self) -> list[HistoryPartition]:
         """List the partitions that producers write to."""
@@ -116,7 +116,7 @@ class HistoryClient:
     def __init__(self, orders: ClientOrders) -> None:
         self.orders = orders
         self.name = orders.name
-        self.names = TopicNames.with_prefix(orders.topic_prefix)
+        self.names = HistoryTopicNames.with_prefix(orders.topic_prefix)
         self.random = Random(f"{orders.seed} {orders.name}")
         self.config: dict[str, Any] = {
             # With the default, a call that waits for a coordinator may wait for ever once all brokers were down

@@ -24,7 +24,7 @@ from kafkacompat.history.client import (
     LONGEST_END_S,
     RECORDS_PARTITIONS,
     ClientOrders,
-    TopicNames,
+    HistoryTopicNames,
     now_ns,
     pause,
 )
@@ -109,7 +109,7 @@ class Run:
         self._bootstrap = plan.bootstrap or (own.bootstrap if own is not None else "")
         self._disturbance = disturbance or BrokerKills(plan.kills, plan.seconds, self._random, self._restart_broker)
         self._is_encrypted = plan.config.get("security.protocol", "").upper().endswith("SSL")
-        self._names = TopicNames.with_prefix(plan.topic_prefix)
+        self._names = HistoryTopicNames.with_prefix(plan.topic_prefix)
         self._slots: list[ClientSlot] = []
         self.tally = RunTally()
 

@@ -11,7 +11,7 @@ from kafkacompat.testing.acls import Acl
 from kafkacompat.testing.errors import BrokerError
 
 
-class Check(NamedTuple):
+class ArgumentCheck(NamedTuple):
     """Whether a value has the type of an argument, and what to give instead of another."""
 
     accepts: Callable[[Any], bool]
@@ -50,23 +50,25 @@ def _are_instances(value: object) -> bool:
     return _are_texts(value) and all(isinstance(properties, Mapping) for properties in value.values())
 
 
-_NUMBER = Check(is_number, "give a number")
-_NAME = Check(lambda value: isinstance(value, str), "give a name")
-_SECONDS = Check(lambda value: is_number(value) or isinstance(value, float), "give seconds")
-CHECKS: Mapping[str, Check] = {
-    "folder": Check(lambda value: isinstance(value, str | os.PathLike), "give a path"),
-    "tls": Check(lambda value: isinstance(value, bool), "give True or False"),
-    "users": Check(_are_passwords, 'give passwords by name, {"alice": "secret"}'),
-    "acls": Check(_are_rules, "give a list of rules, [Acl(...)]"),
-    "instances": Check(_are_instances, 'give names, ["shop"], or properties by name, {"shop": {"limit_topics": 5}}'),
-    "releases": Check(_are_texts, 'give names, ["2.8", "4.3"]'),
+_NUMBER = ArgumentCheck(is_number, "give a number")
+_NAME = ArgumentCheck(lambda value: isinstance(value, str), "give a name")
+_SECONDS = ArgumentCheck(lambda value: is_number(value) or isinstance(value, float), "give seconds")
+CHECKS: Mapping[str, ArgumentCheck] = {
+    "folder": ArgumentCheck(lambda value: isinstance(value, str | os.PathLike), "give a path"),
+    "tls": ArgumentCheck(lambda value: isinstance(value, bool), "give True or False"),
+    "users": ArgumentCheck(_are_passwords, 'give passwords by name, {"alice": "secret"}'),
+    "acls": ArgumentCheck(_are_rules, "give a list of rules, [Acl(...)]"),
+    "instances": ArgumentCheck(
+        _are_instances, 'give names, ["shop"], or properties by name, {"shop": {"limit_topics": 5}}'
+    ),
+    "releases": ArgumentCheck(_are_texts, 'give names, ["2.8", "4.3"]'),
     "brokers": _NUMBER,
     "topic": _NAME,
     "group": _NAME,
     "partitions": _NUMBER,
     "replicas": _NUMBER,
     "partition": _NUMBER,
-    "rows": Check(_is_iterable, "give a list of rows"),
+    "rows": ArgumentCheck(_is_iterable, "give a list of rows"),
     "n": _NUMBER,
     "lag": _NUMBER,
     "within": _SECONDS,

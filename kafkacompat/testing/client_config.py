@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kafkacompat.testing.certificates import CertificateFiles
 
 
-class Access(NamedTuple):
+class ClientAccess(NamedTuple):
     """How a client reaches the brokers: protocol, authority, user with password and mechanism, certificate."""
 
     bootstrap_servers: str
@@ -22,7 +22,7 @@ class Access(NamedTuple):
     certificate: CertificateFiles | None
 
 
-def build_librdkafka(access: Access) -> dict[str, Any]:
+def build_librdkafka(access: ClientAccess) -> dict[str, Any]:
     """Return the properties for librdkafka: confluent-kafka and the clients of most languages."""
     config: dict[str, Any] = {"bootstrap.servers": access.bootstrap_servers, "security.protocol": access.protocol}
     if access.ca_file is not None:
@@ -36,7 +36,7 @@ def build_librdkafka(access: Access) -> dict[str, Any]:
     return config
 
 
-def build_java(access: Access) -> dict[str, Any]:
+def build_java(access: ClientAccess) -> dict[str, Any]:
     """Return the properties for clients in Java, and for Spark with the prefix ``kafka.``."""
     config: dict[str, Any] = {"bootstrap.servers": access.bootstrap_servers, "security.protocol": access.protocol}
     if access.ca_file is not None:
@@ -51,7 +51,7 @@ def build_java(access: Access) -> dict[str, Any]:
     return config
 
 
-def build_kafka_python(access: Access) -> dict[str, Any]:
+def build_kafka_python(access: ClientAccess) -> dict[str, Any]:
     """Return the keyword arguments of kafka-python."""
     config: dict[str, Any] = {
         "bootstrap_servers": access.bootstrap_servers.split(","),
@@ -67,7 +67,7 @@ def build_kafka_python(access: Access) -> dict[str, Any]:
     return config
 
 
-def build_aiokafka(access: Access) -> dict[str, Any]:
+def build_aiokafka(access: ClientAccess) -> dict[str, Any]:
     """Return the keyword arguments of aiokafka, which takes an SSL context."""
     config = build_kafka_python(access)
     files = [config.pop(name, None) for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile")]
@@ -88,7 +88,7 @@ CLIENTS = {
 }
 
 
-def build_client_config(client: str, access: Access) -> dict[str, Any]:
+def build_client_config(client: str, access: ClientAccess) -> dict[str, Any]:
     """Return the properties for a kind of client; raises BrokerError for an unknown one."""
     if client not in CLIENTS:
         raise BrokerError(f"client={client!r}: give one of {', '.join(CLIENTS)}")

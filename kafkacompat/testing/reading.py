@@ -27,7 +27,7 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 NO_POSITIONS: Mapping[int, int] = {}
 
 
-class Fetched(NamedTuple):
+class PartitionBatches(NamedTuple):
     """Batches of one partition, and the transactions among them that were aborted.
 
     The first batch may begin before the fetched `offset`, as when the log begins inside it.
@@ -72,9 +72,9 @@ class TopicReader:
         """Return whether everything before these offsets was fetched."""
         return all(self._positions.get(partition, 0) >= end for partition, end in ends.items())
 
-    async def fetch(self, wait_s: float) -> list[Fetched]:
+    async def fetch(self, wait_s: float) -> list[PartitionBatches]:
         """Return what is new, some of it if it is much. If nothing is, wait for *wait_s*. Raises BrokerError."""
-        fetched: list[Fetched] = []
+        fetched: list[PartitionBatches] = []
 
         async def fetch_now() -> bool:
             fetched.extend(await self._fetch_now())
@@ -83,13 +83,13 @@ class TopicReader:
         await self._nodes.wait_until(fetch_now, wait_s)
         return fetched
 
-    async def _fetch_now(self) -> list[Fetched]:
+    async def _fetch_now(self) -> list[PartitionBatches]:
         topic = self._nodes.find_topic(self._topic)
         partitions = range(0 if topic is None else len(topic.partitions))
         outcomes = [await self.fetch_partition(partition) for partition in partitions]
         return [outcome for outcome in outcomes if outcome is not None]
 
-    async def fetch_partition(self, partition: int) -> Fetched | None:
+    async def fetch_partition(self, partition: int) -> PartitionBatches | None:
         """Return the next batches of a partition; None if there are none now, or it has no leader now."""
         leader = self._nodes.find_leader(self._topic, partition)
         if leader is None:
@@ -115,7 +115,7 @@ class TopicReader:
             return None
         for batch in split_batches(batches):
             self._positions[partition] = read_header(batch).last_offset + 1
-        return Fetched(partition, offset, batches, data.aborted_transactions or [])
+        return PartitionBatches(partition, offset, batches, data.aborted_transactions or [])
 
 
 def take_bytes(records: object) -> bytes:
@@ -128,7 +128,7 @@ def take_bytes(records: object) -> bytes:
         records.release()
 
 
-def decode(topic: str, fetched: Fetched) -> Iterator[Record]:
+def decode(topic: str, fetched: PartitionBatches) -> Iterator[Record]:
     """Yield the records of batches, without control records and those of aborted transactions."""
     aborted = deque(sorted(fetched.aborted, key=lambda transaction: transaction.first_offset))
     skipped: set[int] = set()

@@ -112,7 +112,7 @@ class RunningKafka:
 
         *client* is ``librdkafka`` (confluent-kafka and others), ``java``, ``kafka-python`` or ``aiokafka``. Raises BrokerError.
         """
-        from kafkacompat.testing.client_config import Access, build_client_config
+        from kafkacompat.testing.client_config import ClientAccess, build_client_config
 
         login = self._security.find_password(user)
         if mechanism not in MECHANISMS:
@@ -121,7 +121,7 @@ class RunningKafka:
         listener = next(iter(self._nodes.by_id.values())).first_listener
         if user is not None and not listener.has_sasl:
             raise BrokerError(f"user={user!r}: users cannot log in on the listener {listener.name}, which has no SASL")
-        access = Access(
+        access = ClientAccess(
             self.bootstrap_servers,
             listener.protocol,
             self.ca_file if listener.has_tls else None,

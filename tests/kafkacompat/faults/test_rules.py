@@ -9,10 +9,12 @@ import pytest
 from kafkacompat.faults import FaultError, Faults
 from kafkacompat.faults.active import MOST_RULES, FaultCounts
 from kafkacompat.faults.parsing import parse_rule
-from kafkacompat.faults.rules import RequestFacts, Target
+from kafkacompat.faults.rules import RequestFacts, RequestTarget
 from kafkacompat.wire.errors import ErrorCode
 
-PRODUCE = RequestFacts("Produce", 9, "app-1", "PLAINTEXT", "User:alice", [Target("orders", 0), Target("orders", 1)])
+PRODUCE = RequestFacts(
+    "Produce", 9, "app-1", "PLAINTEXT", "User:alice", [RequestTarget("orders", 0), RequestTarget("orders", 1)]
+)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_rules_are_listed_as_they_were_given_and_removed() -> None:
 def test_a_rule_about_records_waits_for_a_response_with_records() -> None:
     faults = Faults()
     faults.add(topic="orders", corrupt_crc=True, times=1)
-    facts = RequestFacts("Fetch", 12, targets=[Target("orders", 0)])
+    facts = RequestFacts("Fetch", 12, targets=[RequestTarget("orders", 0)])
     assert faults.choose(facts) is None
     assert faults.choose_records(RequestFacts("Fetch", 12)) is None
     assert faults.counts[1] == FaultCounts(0, 0)

@@ -11,7 +11,7 @@ import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
 from kafkacompat.testing.expectations import find_missing
 from kafkacompat.testing.nodes import Nodes
-from kafkacompat.testing.reading import Fetched, TopicReader
+from kafkacompat.testing.reading import PartitionBatches, TopicReader
 from kafkacompat.testing.rows import hash_key
 from kafkacompat.testing.topics import append, ensure_topic
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
@@ -199,7 +199,7 @@ def test_a_topic_that_grows_all_the_time_is_read_up_to_its_end(broker: RunningBr
     broker.produce("growing", ["a"])
     fetch = TopicReader.fetch
 
-    async def grow_and_fetch(reader: TopicReader, wait_s: float) -> list[Fetched]:
+    async def grow_and_fetch(reader: TopicReader, wait_s: float) -> list[PartitionBatches]:
         batch = build_batch([(1, None, b"more", [])])
         await append(broker._nodes, "growing", {0: batch})
         return await fetch(reader, wait_s)
