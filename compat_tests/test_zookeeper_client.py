@@ -21,7 +21,7 @@ from kafkacompat.zookeeper.client import (
     WatchKind,
     ZooKeeperError,
 )
-from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
+from kafkacompat.zookeeper.settings import ZooKeeperSettings, ZooKeeperTlsSettings
 from tests.kafkacompat.zookeeper.contract import ZooKeeperContract
 
 
@@ -140,8 +140,10 @@ def test_files_for_tls_are_checked_before_the_first_connection(world: ZooKeeperW
     settings = ZooKeeperSettings(world.server.connect)
     cases = {
         "zookeeper.set.acl=true needs a client certificate": settings._replace(set_acl=True),
-        "zookeeper.ssl.truststore.location=": settings._replace(tls=TlsSettings(ca_file=str(tmp_path / "none"))),
-        "zookeeper.ssl.keystore.location=": settings._replace(tls=TlsSettings(certificate_file=__file__)),
+        "zookeeper.ssl.truststore.location=": settings._replace(
+            tls=ZooKeeperTlsSettings(ca_file=str(tmp_path / "none"))
+        ),
+        "zookeeper.ssl.keystore.location=": settings._replace(tls=ZooKeeperTlsSettings(certificate_file=__file__)),
     }
     for sentence, wrong in cases.items():
         with pytest.raises(ZooKeeperError, match=sentence):

@@ -15,7 +15,7 @@ from compat_tests.certificates import Authority
 from compat_tests.ports import free_port
 from compat_tests.zookeeper import SESSION_TIMEOUT_MS, ZooKeeperServer, ZooKeeperWorld, new_chroot
 from kafkacompat.zookeeper.client import Create, NoAuthError, ZooKeeperError
-from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
+from kafkacompat.zookeeper.settings import ZooKeeperSettings, ZooKeeperTlsSettings
 
 
 class Secured(NamedTuple):
@@ -50,7 +50,7 @@ def secured(server: tuple[ZooKeeperServer, Authority, int]) -> Iterator[Secured]
     running, authority, port = server
     world = ZooKeeperWorld(running, new_chroot())
     broker = str(authority.issue("broker"))
-    tls = TlsSettings(str(authority.certificate), broker, broker)
+    tls = ZooKeeperTlsSettings(str(authority.certificate), broker, broker)
     settings = ZooKeeperSettings(f"127.0.0.1:{port}{world.chroot}", SESSION_TIMEOUT_MS, 10_000, tls=tls)
     yield Secured(world, settings)
     world.close()
@@ -91,7 +91,7 @@ def test_a_connection_that_tls_refuses_is_named(secured: Secured, tmp_path: Path
     assert tls is not None
     settings = {
         "authority": secured.settings._replace(tls=tls._replace(ca_file=str(Authority(tmp_path).certificate))),
-        "no certificate": secured.settings._replace(tls=TlsSettings(tls.ca_file)),
+        "no certificate": secured.settings._replace(tls=ZooKeeperTlsSettings(tls.ca_file)),
         "plain port": secured.settings._replace(connect=secured.world.server.connect),
     }[wrong]._replace(connection_timeout_ms=1_000)
     reason = {"authority": "certificate verify failed", "no certificate": "", "plain port": "SSL|TLS|EOF"}[wrong]

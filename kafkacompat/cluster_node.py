@@ -40,7 +40,7 @@ from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import PeriodicCall, steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
-from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
+from kafkacompat.zookeeper.settings import ZooKeeperSettings, ZooKeeperTlsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -351,7 +351,7 @@ def read_zookeeper_settings(config: BrokerConfig) -> ZooKeeperSettings:
     connection_timeout = config.value("zookeeper.connection.timeout.ms")
     tls = None
     if config.bool("zookeeper.ssl.client.enable"):
-        tls = TlsSettings(
+        tls = ZooKeeperTlsSettings(
             config.optional_string("zookeeper.ssl.truststore.location"),
             config.optional_string("zookeeper.ssl.keystore.location"),
             config.optional_string("zookeeper.ssl.keystore.location"),

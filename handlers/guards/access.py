@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.guards.rights import Check
+from kafkacompat.handlers.guards.rights import AccessCheck
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.authorizer import Attempt, AttemptObserver
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
@@ -18,7 +18,7 @@ from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
-    from kafkacompat.security.acls.decisions import Decision
+    from kafkacompat.security.acls.decisions import AccessDecision
     from kafkacompat.security.principals import Principal
 
 Handle = Callable[[Any], Any]
@@ -38,11 +38,11 @@ class Rights(Protocol):
 
     def decide(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
-    ) -> Decision: ...
+    ) -> AccessDecision: ...
 
     def decide_on_any(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
-    ) -> Decision: ...
+    ) -> AccessDecision: ...
 
 
 class Access:
@@ -107,7 +107,9 @@ class Access:
             tenant = instances.find_owner(entities.USER, context.principal.name)
         return CLUSTER_NAME if tenant is None else tenant.cluster_resource
 
-    def _note(self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: Decision) -> None:
+    def _note(
+        self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: AccessDecision
+    ) -> None:
         observer, context = self._authorizer.observer, self.context
         if observer is None:
             return
@@ -137,7 +139,7 @@ class Access:
             if self.may(operation, kind, name, is_noted=is_noted)
         }
 
-    def require(self, check: Check, name: str | None = None) -> None:
+    def require(self, check: AccessCheck, name: str | None = None) -> None:
         """Raise KafkaError unless the client has a right on a resource, by default on the cluster."""
         if not self.may(check.operation, check.kind, self.cluster_name if name is None else name):
             raise KafkaError(check.error, f"{check.operation.name} on {check.kind.name} is not allowed")

@@ -8,7 +8,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response
 from kafkacompat.handlers.guards.items import leave_out
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items
-from kafkacompat.handlers.guards.rights import Check
+from kafkacompat.handlers.guards.rights import AccessCheck
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 
 PROTECTED_AS = {
@@ -34,7 +34,7 @@ def guard_configs(operation: AclOperation, answered: str) -> Guard:
                 name = access.cluster_name if kind is AclResourceType.CLUSTER else resource.resource_name
                 if not access.may(operation, kind, name):
                     refused.append(resource)
-                    refusals += refuse_items(request, items, [resource], Check(operation, kind).error)
+                    refusals += refuse_items(request, items, [resource], AccessCheck(operation, kind).error)
         if not refused:
             return handle(request)
         rest = leave_out(request, "resources", refused)

@@ -34,7 +34,7 @@ from kafkacompat.handlers.guards.rights import (
     DESCRIBE_TRANSACTION,
     READ_GROUP,
     READ_TOPIC,
-    Check,
+    AccessCheck,
 )
 from kafkacompat.handlers.guards.whole import guard_cluster
 from kafkacompat.handlers.ordering import answer_in_order
@@ -47,7 +47,7 @@ FEW = 250
 GROUP, TOPIC = AclResourceType.GROUP, AclResourceType.TOPIC
 
 
-def guard_commit(rights: Iterable[tuple[Check, str]], items: Items, find_name: NameOf) -> Guard:
+def guard_commit(rights: Iterable[tuple[AccessCheck, str]], items: Items, find_name: NameOf) -> Guard:
     """Let a client commit offsets of topics that it may read, if it has each right on a resource that a field names."""
     commit_topics = guard_items(READ_TOPIC, items, find_name)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items
-from kafkacompat.handlers.guards.rights import Check
+from kafkacompat.handlers.guards.rights import AccessCheck
 from kafkacompat.wire.errors import ErrorCode
 
 NameOf = Callable[[Any, Access], "str | None"]
@@ -37,7 +37,7 @@ def name_topic_from(version: int, field: str = "name") -> NameOf:
     return find_name
 
 
-def guard_items(check: Check, items: Items, find_name: NameOf) -> Guard:
+def guard_items(check: AccessCheck, items: Items, find_name: NameOf) -> Guard:
     """Let the handler answer the elements of the outer list whose resources the client has a right on."""
 
     def guard(request: Any, access: Access, handle: Handle) -> Any:
@@ -46,7 +46,7 @@ def guard_items(check: Check, items: Items, find_name: NameOf) -> Guard:
     return guard
 
 
-def find_refused(request: Any, items: Items, check: Check, find_name: NameOf, access: Access) -> list[Any]:
+def find_refused(request: Any, items: Items, check: AccessCheck, find_name: NameOf, access: Access) -> list[Any]:
     """Return the elements of a request's outer list whose resources the client has no right on."""
     named = [(item, find_name(item, access)) for item in getattr(request, items.asked[0]) or ()]
     allowed = access.select(check.operation, check.kind, (name for _, name in named if name is not None))

@@ -11,12 +11,12 @@ from kafkacompat.handlers.guards import topics
 from kafkacompat.handlers.guards.access import Access, Guard, Handle
 from kafkacompat.handlers.guards.table import TABLE
 from kafkacompat.security.acls.authorizer import AttemptObserver
-from kafkacompat.security.acls.decisions import Decision
+from kafkacompat.security.acls.decisions import AccessDecision
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import Principal
 from kafkacompat.tenancy.whitelists import TopicWhitelists
 
-_ALLOWED, _REFUSED = Decision(True, "Whitelist"), Decision(False, "Whitelist")
+_ALLOWED, _REFUSED = AccessDecision(True, "Whitelist"), AccessDecision(False, "Whitelist")
 _ADD_PARTITIONS, _LIST_OFFSETS, _PRODUCE = 24, 2, 0
 
 
@@ -39,7 +39,7 @@ class NetworkRights:
 
     def decide(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
-    ) -> Decision:
+    ) -> AccessDecision:
         """Decide by the network of a client."""
         if kind != AclResourceType.TOPIC:
             return _ALLOWED
@@ -49,7 +49,7 @@ class NetworkRights:
 
     def decide_on_any(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
-    ) -> Decision:
+    ) -> AccessDecision:
         """Allow what concerns no single topic."""
         return _ALLOWED
 

@@ -19,7 +19,7 @@ ERRORS = {
 """The error of a refusal, by the type of the resource."""
 
 
-class Check(NamedTuple):
+class AccessCheck(NamedTuple):
     """A right that an API asks for: an operation on a type of resource."""
 
     operation: Operation
@@ -31,25 +31,25 @@ class Check(NamedTuple):
         return ERRORS[self.kind]
 
 
-READ_TOPIC = Check(Operation.READ, Kind.TOPIC)
-WRITE_TOPIC = Check(Operation.WRITE, Kind.TOPIC)
-DESCRIBE_TOPIC = Check(Operation.DESCRIBE, Kind.TOPIC)
-DESCRIBE_TOPIC_CONFIGS = Check(Operation.DESCRIBE_CONFIGS, Kind.TOPIC)
-CREATE_TOPIC = Check(Operation.CREATE, Kind.TOPIC)
-DELETE_TOPIC = Check(Operation.DELETE, Kind.TOPIC)
+READ_TOPIC = AccessCheck(Operation.READ, Kind.TOPIC)
+WRITE_TOPIC = AccessCheck(Operation.WRITE, Kind.TOPIC)
+DESCRIBE_TOPIC = AccessCheck(Operation.DESCRIBE, Kind.TOPIC)
+DESCRIBE_TOPIC_CONFIGS = AccessCheck(Operation.DESCRIBE_CONFIGS, Kind.TOPIC)
+CREATE_TOPIC = AccessCheck(Operation.CREATE, Kind.TOPIC)
+DELETE_TOPIC = AccessCheck(Operation.DELETE, Kind.TOPIC)
 
-READ_GROUP = Check(Operation.READ, Kind.GROUP)
-DESCRIBE_GROUP = Check(Operation.DESCRIBE, Kind.GROUP)
-DELETE_GROUP = Check(Operation.DELETE, Kind.GROUP)
+READ_GROUP = AccessCheck(Operation.READ, Kind.GROUP)
+DESCRIBE_GROUP = AccessCheck(Operation.DESCRIBE, Kind.GROUP)
+DELETE_GROUP = AccessCheck(Operation.DELETE, Kind.GROUP)
 
-WRITE_TRANSACTION = Check(Operation.WRITE, Kind.TRANSACTIONAL_ID)
-DESCRIBE_TRANSACTION = Check(Operation.DESCRIBE, Kind.TRANSACTIONAL_ID)
+WRITE_TRANSACTION = AccessCheck(Operation.WRITE, Kind.TRANSACTIONAL_ID)
+DESCRIBE_TRANSACTION = AccessCheck(Operation.DESCRIBE, Kind.TRANSACTIONAL_ID)
 
-DESCRIBE_CLUSTER = Check(Operation.DESCRIBE, Kind.CLUSTER)
-ALTER_CLUSTER = Check(Operation.ALTER, Kind.CLUSTER)
-ACT_FOR_CLUSTER = Check(Operation.CLUSTER_ACTION, Kind.CLUSTER)
-CREATE_ANY_TOPIC = Check(Operation.CREATE, Kind.CLUSTER)
-DELETE_ANY_TOPIC = Check(Operation.DELETE, Kind.CLUSTER)
-WRITE_IDEMPOTENTLY = Check(Operation.IDEMPOTENT_WRITE, Kind.CLUSTER)
+DESCRIBE_CLUSTER = AccessCheck(Operation.DESCRIBE, Kind.CLUSTER)
+ALTER_CLUSTER = AccessCheck(Operation.ALTER, Kind.CLUSTER)
+ACT_FOR_CLUSTER = AccessCheck(Operation.CLUSTER_ACTION, Kind.CLUSTER)
+CREATE_ANY_TOPIC = AccessCheck(Operation.CREATE, Kind.CLUSTER)
+DELETE_ANY_TOPIC = AccessCheck(Operation.DELETE, Kind.CLUSTER)
+WRITE_IDEMPOTENTLY = AccessCheck(Operation.IDEMPOTENT_WRITE, Kind.CLUSTER)
 
-CREATE_TOKENS = Check(Operation.CREATE_TOKENS, Kind.USER)
+CREATE_TOKENS = AccessCheck(Operation.CREATE_TOKENS, Kind.USER)

@@ -14,7 +14,7 @@ from kafkacompat.handlers.guards import configs, described_topics, groups, right
 from kafkacompat.handlers.guards.access import Guard
 from kafkacompat.handlers.guards.items import guard_items, name_field, name_itself, name_topic_from
 from kafkacompat.handlers.guards.refusals import Items
-from kafkacompat.handlers.guards.rights import Check
+from kafkacompat.handlers.guards.rights import AccessCheck
 from kafkacompat.security.acls.model import AclOperation as Operation
 from kafkacompat.security.acls.model import AclResourceType as Kind
 
@@ -22,27 +22,27 @@ from kafkacompat.security.acls.model import AclResourceType as Kind
 class Row(NamedTuple):
     """One API: the rights that it asks for, and its guard."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[AccessCheck, ...]
     guard: Guard
 
 
 def _on_topics(operation: Operation, items: Items, field: str = "name", by_id_from: int = 1 << 15) -> Row:
-    check = Check(operation, Kind.TOPIC)
+    check = AccessCheck(operation, Kind.TOPIC)
     return Row((check,), guard_items(check, items, name_topic_from(by_id_from, field)))
 
 
 def _on_cluster(operation: Operation, items: Items | None = None) -> Row:
-    check = Check(operation, Kind.CLUSTER)
+    check = AccessCheck(operation, Kind.CLUSTER)
     return Row((check,), whole.guard_cluster(check, items))
 
 
 def _on_named(*rights: tuple[Operation, Kind, str]) -> Row:
-    checks = tuple(Check(operation, kind) for operation, kind, _ in rights)
+    checks = tuple(AccessCheck(operation, kind) for operation, kind, _ in rights)
     return Row(checks, whole.guard_named(*zip(checks, (field for _, _, field in rights), strict=True)))
 
 
 def _on_resources(operation: Operation, answered: str) -> Row:
-    checks = tuple(Check(operation, kind) for kind in (Kind.TOPIC, Kind.GROUP, Kind.CLUSTER))
+    checks = tuple(AccessCheck(operation, kind) for kind in (Kind.TOPIC, Kind.GROUP, Kind.CLUSTER))
     return Row(checks, configs.guard_configs(operation, answered))
 
 

@@ -19,13 +19,13 @@ from kafkacompat.handlers.guards.rights import (
     CREATE_TOKENS,
     WRITE_IDEMPOTENTLY,
     WRITE_TRANSACTION,
-    Check,
+    AccessCheck,
 )
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.errors import KafkaError
 
 
-def guard_named(*rights: tuple[Check, str]) -> Guard:
+def guard_named(*rights: tuple[AccessCheck, str]) -> Guard:
     """Refuse a request unless the client has each right, on the resource that a field of the request names."""
 
     def guard(request: Any, access: Access, handle: Handle) -> Any:
@@ -37,7 +37,7 @@ def guard_named(*rights: tuple[Check, str]) -> Guard:
     return guard
 
 
-def guard_cluster(check: Check, items: Items | None = None) -> Guard:
+def guard_cluster(check: AccessCheck, items: Items | None = None) -> Guard:
     """Refuse a request unless the client has a right on the cluster.
 
     With *items* the response has no error of its own, and each of its items has the error.

@@ -21,7 +21,7 @@ from kafkacompat.cluster.decisions.broadcasts import BrokerOrders, MetadataRow, 
 from kafkacompat.cluster.decisions.situation import ReplicaStop, TopicPartition
 from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
 from kafkacompat.cluster.orders import (
-    Sender,
+    SendingController,
     build_leader_and_isr,
     build_stop_replica,
     build_update_metadata,
@@ -56,7 +56,7 @@ class Broadcasts:
     on_replica_answers: ReplicaAnswers
     on_deletion_answers: DeletionAnswers
 
-    def __init__(self, sender: Sender, listener: str, connect: ConnectTo, clock: Clock, rng: Random) -> None:
+    def __init__(self, sender: SendingController, listener: str, connect: ConnectTo, clock: Clock, rng: Random) -> None:
         self._sender = sender
         self._listener = listener
         self._connect = connect

@@ -26,7 +26,7 @@ from kafkacompat.cluster.election_counts import ElectionCounts
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
-from kafkacompat.cluster.orders import Sender
+from kafkacompat.cluster.orders import SendingController
 from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.cluster.start_waits import StartWaits
 from kafkacompat.cluster.tokens import ClusterTokens
@@ -357,7 +357,9 @@ class ClusterMember:
         ledger = MetadataLedger(
             store, lambda image: self._complete(image, ledger), StoreForm(epoch.epoch, has_tree=True)
         )
-        broadcasts = Broadcasts(Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng)
+        broadcasts = Broadcasts(
+            SendingController(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng
+        )
         self._active = ActiveController(
             self._zookeeper,
             ledger,

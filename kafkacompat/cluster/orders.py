@@ -46,7 +46,7 @@ class LeaderAndIsrType(IntEnum):
     ALL = 2
 
 
-class Sender(NamedTuple):
+class SendingController(NamedTuple):
     """The controller that sends, and its epoch."""
 
     controller_id: int
@@ -54,7 +54,7 @@ class Sender(NamedTuple):
 
 
 def build_leader_and_isr(
-    sender: Sender,
+    sender: SendingController,
     broker: BrokerImage,
     rows: Sequence[LeaderAndIsrRow],
     brokers: Mapping[int, BrokerImage],
@@ -86,7 +86,7 @@ def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         yield rows[first : first + MAX_ROWS]
 
 
-def _build_leader_state(sender: Sender, row: LeaderAndIsrRow) -> LeaderAndIsrPartitionState:
+def _build_leader_state(sender: SendingController, row: LeaderAndIsrRow) -> LeaderAndIsrPartitionState:
     partition = row.partition
     return LeaderAndIsrPartitionState(
         partition_index=partition.partition,
@@ -124,7 +124,7 @@ def build_partition_image(state: LeaderAndIsrPartitionState) -> PartitionImage:
 
 
 def build_stop_replica(
-    sender: Sender, broker: BrokerImage, rows: Sequence[StopReplicaRow]
+    sender: SendingController, broker: BrokerImage, rows: Sequence[StopReplicaRow]
 ) -> Iterator[StopReplicaRequest]:
     """Build the requests for one broker."""
     for piece in _cut(rows):
@@ -145,7 +145,10 @@ def build_stop_replica(
 
 
 def build_update_metadata(
-    sender: Sender, recipients: Collection[BrokerImage], rows: Sequence[MetadataRow], brokers: Iterable[BrokerImage]
+    sender: SendingController,
+    recipients: Collection[BrokerImage],
+    rows: Sequence[MetadataRow],
+    brokers: Iterable[BrokerImage],
 ) -> Iterator[tuple[int, UpdateMetadataRequest]]:
     """Build the requests for some brokers, at least one for each: each has all live brokers.
 
@@ -173,7 +176,7 @@ def build_update_metadata(
             )
 
 
-def _build_metadata_state(sender: Sender, row: MetadataRow) -> UpdateMetadataPartitionState:
+def _build_metadata_state(sender: SendingController, row: MetadataRow) -> UpdateMetadataPartitionState:
     partition = row.partition
     return UpdateMetadataPartitionState(
         partition_index=partition.partition,

@@ -16,7 +16,7 @@ DURABLE_AFTER_S = 1
 """Time between the creation of a partition and the sync of its folder."""
 
 
-class NewPartitions:
+class NewPartitionSyncs:
     """Syncs the folders of new partitions, one at a time, until `stop`. Closing a log syncs its folder, too."""
 
     def __init__(self, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, gatherResults, succeed
 from kafkacompat.disk import do_nothing
 from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
-from kafkacompat.partitions.new_partitions import NewPartitions
+from kafkacompat.partitions.new_partitions import NewPartitionSyncs
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log, OffsetPosition
@@ -122,7 +122,7 @@ class ReplicaManager:
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
-        self._new = NewPartitions(clock)
+        self._new = NewPartitionSyncs(clock)
         self.moves = moves
         for directory in directories:
             directory.on_failure = partial(self.take_directory_offline, directory)

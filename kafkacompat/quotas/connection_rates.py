@@ -28,14 +28,14 @@ class ConnectionLimit(NamedTuple):
     of_broker: int
 
 
-class Admission(NamedTuple):
+class ConnectionAdmission(NamedTuple):
     """What happens to a new connection: after *delay_ms* it is served, or closed if its address makes too many."""
 
     delay_ms: int = 0
     closes: bool = False
 
 
-ADMITTED = Admission()
+ADMITTED = ConnectionAdmission()
 
 
 class _Listener:
@@ -65,15 +65,15 @@ class ConnectionRates:
         limits = build_address_limits(clients)
         self._address_limits = {None if name is None else normalize_address(name): limits[name] for name in limits}
 
-    def admit(self, listener_name: str, address: str, now_ms: int) -> Admission:
+    def admit(self, listener_name: str, address: str, now_ms: int) -> ConnectionAdmission:
         """Count a new connection, and return what happens to it."""
         limit = self._find_limit(listener_name)
         address_limit = self._find_address_limit(address) if self._address_limits else None
         if address_limit is not None and (throttle_ms := self._charge_address(address, address_limit, now_ms)):
-            return Admission(throttle_ms, closes=True)
+            return ConnectionAdmission(throttle_ms, closes=True)
         if limit.of_listener >= UNLIMITED and limit.of_broker >= UNLIMITED:
             return ADMITTED
-        return Admission(self._charge_listener(listener_name, limit, now_ms))
+        return ConnectionAdmission(self._charge_listener(listener_name, limit, now_ms))
 
     def _find_address_limit(self, address: str) -> float | None:
         limits = self._address_limits

@@ -14,7 +14,7 @@ PartitionKey: TypeAlias = "tuple[str, int]"
 """A topic's name and the partition's number in it."""
 
 
-class FollowerPartition(Protocol):
+class FollowedLog(Protocol):
     """The log of a partition that this broker follows.
 
     Its methods that change the log may finish later; then they return a Deferred, and nothing else changes the log until it
@@ -81,6 +81,6 @@ class Sender(Protocol):
         """
 
 
-def key_of(partition: FollowerPartition) -> PartitionKey:
+def key_of(partition: FollowedLog) -> PartitionKey:
     """Return the partition's key."""
     return partition.topic, partition.index

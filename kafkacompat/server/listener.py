@@ -14,7 +14,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
-from kafkacompat.quotas.connection_rates import ADMITTED, Admission
+from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
 from kafkacompat.quotas.limits import CONNECTION_RATE
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection
@@ -50,7 +50,7 @@ STOP_CHECK_S = 0.02
 TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "Objection | None"]
 """Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
 
-Admit = Callable[[str, str], Admission]
+Admit = Callable[[str, str], ConnectionAdmission]
 """Counts a new client of a listener, from an address, and returns what happens to it."""
 
 

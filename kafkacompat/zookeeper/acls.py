@@ -11,7 +11,7 @@ _PRIVATE = ("/config/users", "/config/brokers", "/config/instances", "/delegatio
 """Beginnings of the paths of nodes that may hold secrets."""
 
 
-class Access(Enum):
+class NodeAccess(Enum):
     """What clients other than the node's creator may do."""
 
     OPEN = auto()
@@ -22,8 +22,8 @@ class Access(Enum):
     """Nothing."""
 
 
-def access_of(path: str) -> Access:
+def access_of(path: str) -> NodeAccess:
     """Return the access to a node; *path* is relative to the chroot."""
     if path == _OPEN:
-        return Access.OPEN
-    return Access.PRIVATE if path.startswith(_PRIVATE) else Access.READABLE
+        return NodeAccess.OPEN
+    return NodeAccess.PRIVATE if path.startswith(_PRIVATE) else NodeAccess.READABLE

@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.timers import Clock
-from kafkacompat.zookeeper.acls import Access, access_of
+from kafkacompat.zookeeper.acls import NodeAccess, access_of
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
     BadVersionError,
@@ -48,7 +48,7 @@ from kafkacompat.zookeeper.client import (
 )
 from kafkacompat.zookeeper.requests import Chroot, check_size, create_with_parents, ensure_path
 from kafkacompat.zookeeper.session import Session, SessionEvent
-from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings, parse_connect
+from kafkacompat.zookeeper.settings import ZooKeeperSettings, ZooKeeperTlsSettings, parse_connect
 
 log = logging.getLogger(__name__)
 
@@ -445,9 +445,9 @@ _WATCH_KINDS = {
 }
 
 _ACLS = {
-    Access.OPEN: OPEN_ACL_UNSAFE,
-    Access.READABLE: [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE],
-    Access.PRIVATE: CREATOR_ALL_ACL,
+    NodeAccess.OPEN: OPEN_ACL_UNSAFE,
+    NodeAccess.READABLE: [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE],
+    NodeAccess.PRIVATE: CREATOR_ALL_ACL,
 }
 
 _NOT_THE_CAUSE = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
@@ -500,7 +500,7 @@ def _log_state(state: SessionState, session_id: int, connect: str) -> None:
         log.error("The client of ZooKeeper %s has stopped; restart the broker", connect)
 
 
-def _tls_options(tls: TlsSettings | None) -> dict[str, Any]:
+def _tls_options(tls: ZooKeeperTlsSettings | None) -> dict[str, Any]:
     if tls is None:
         return {}
     return {

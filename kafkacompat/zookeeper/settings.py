@@ -12,7 +12,7 @@ DEFAULT_TIMEOUT_MS = 18_000
 """Kafka's default of zookeeper.session.timeout.ms, and so of zookeeper.connection.timeout.ms."""
 
 
-class TlsSettings(NamedTuple):
+class ZooKeeperTlsSettings(NamedTuple):
     """Files in PEM for TLS.
 
     ``ca_file`` is zookeeper.ssl.truststore.location (None: the system's authorities). ``certificate_file`` and ``key_file``
@@ -39,7 +39,7 @@ class ZooKeeperSettings(NamedTuple):
     connection_timeout_ms: int = DEFAULT_TIMEOUT_MS
     set_acl: bool = False
     create_chroot: bool = True
-    tls: TlsSettings | None = None
+    tls: ZooKeeperTlsSettings | None = None
 
 
 class Ensemble(NamedTuple):

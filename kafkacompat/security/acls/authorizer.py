@@ -9,7 +9,7 @@ from kafkacompat.security.acls.decisions import (
     ALLOWED_BY_DEFAULT,
     DENIED_BY_DEFAULT,
     SUPER_USER,
-    Decision,
+    AccessDecision,
     combine,
     decide,
     is_allowed_on_any,
@@ -36,7 +36,7 @@ class Attempt(NamedTuple):
     resource_type: AclResourceType
     resource: str
     references: int
-    decision: Decision
+    decision: AccessDecision
 
 
 class AttemptObserver(Protocol):
@@ -49,7 +49,7 @@ class AttemptObserver(Protocol):
         """Note a permission."""
 
 
-class InstanceRights(Protocol):
+class TenantRights(Protocol):
     """What the instances of tenants add to the rules."""
 
     def is_super_user(self, principal: str, kind: AclResourceType, name: str | None) -> bool:
@@ -78,13 +78,13 @@ class Authorizer:
     ) -> None:
         self.observer: AttemptObserver | None = None
         self.notes_allowed = False
-        self.instances: InstanceRights | None = None
+        self.instances: TenantRights | None = None
         self._find_table = find_table
         self._super_users = frozenset(map(str, super_users))
         self._default = ALLOWED_BY_DEFAULT if allows_by_default else DENIED_BY_DEFAULT
         self._most_decisions = most_decisions
         self._table = NO_ACLS
-        self._decisions: dict[tuple[Principal, str, AclOperation, AclResourceType, str | None], Decision] = {}
+        self._decisions: dict[tuple[Principal, str, AclOperation, AclResourceType, str | None], AccessDecision] = {}
 
     @property
     def table(self) -> AclTable:
@@ -93,7 +93,7 @@ class Authorizer:
 
     def decide(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
-    ) -> Decision:
+    ) -> AccessDecision:
         """Decide whether a client may do something with a resource."""
         if self._find_table() is not self._table:
             self.forget()
@@ -103,7 +103,7 @@ class Authorizer:
 
     def decide_on_any(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
-    ) -> Decision:
+    ) -> AccessDecision:
         """Decide whether a client may do something with at least one resource of a type."""
         if self._find_table() is not self._table:
             self.forget()
@@ -117,8 +117,8 @@ class Authorizer:
         self._decisions.clear()
 
     def _remember(
-        self, key: tuple[Principal, str, AclOperation, AclResourceType, str | None], decision: Decision
-    ) -> Decision:
+        self, key: tuple[Principal, str, AclOperation, AclResourceType, str | None], decision: AccessDecision
+    ) -> AccessDecision:
         if len(key[-1] or "") > LONGEST_NAME:
             return decision
         if len(self._decisions) >= self._most_decisions:
@@ -128,7 +128,7 @@ class Authorizer:
 
     def _decide(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
-    ) -> Decision:
+    ) -> AccessDecision:
         text, instances = str(principal), self.instances
         if text in self._super_users or (instances is not None and instances.is_super_user(text, kind, name)):
             return SUPER_USER
@@ -141,7 +141,7 @@ class Authorizer:
 
     def _decide_on_any(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
-    ) -> Decision:
+    ) -> AccessDecision:
         text, instances = str(principal), self.instances
         prefix = "" if instances is None else instances.find_prefix(text)
         if prefix and instances is not None and instances.is_super_user(text, kind, None):
@@ -151,7 +151,7 @@ class Authorizer:
         if decision.allowed:
             return decision
         allowed = is_allowed_on_any(self._table, make_client(text, host), operation, kind, prefix)
-        return Decision(allowed, "AnyResource" if allowed else "DefaultDeny")
+        return AccessDecision(allowed, "AnyResource" if allowed else "DefaultDeny")
 
 
 def parse_super_users(text: str) -> list[Principal]:

@@ -25,7 +25,7 @@ from kafkacompat.security.acls.model import (
 from kafkacompat.security.acls.table import AclTable
 
 
-class Decision(NamedTuple):
+class AccessDecision(NamedTuple):
     """Whether an operation is allowed, and why: by a rule, or in Kafka's words, such as SuperUser."""
 
     allowed: bool
@@ -43,9 +43,9 @@ class Decision(NamedTuple):
         )
 
 
-SUPER_USER = Decision(True, "SuperUser")
-ALLOWED_BY_DEFAULT = Decision(True, "DefaultAllow")
-DENIED_BY_DEFAULT = Decision(False, "DefaultDeny")
+SUPER_USER = AccessDecision(True, "SuperUser")
+ALLOWED_BY_DEFAULT = AccessDecision(True, "DefaultAllow")
+DENIED_BY_DEFAULT = AccessDecision(False, "DefaultDeny")
 
 ALLOWING: dict[AclOperation, frozenset[AclOperation]] = {
     operation: frozenset({operation, AclOperation.ALL}) for operation in AclOperation
@@ -91,8 +91,8 @@ def make_client(principal: str, host: str) -> Client:
 
 
 def decide(
-    table: AclTable, client: Client, operation: AclOperation, kind: AclResourceType, name: str, default: Decision
-) -> Decision:
+    table: AclTable, client: Client, operation: AclOperation, kind: AclResourceType, name: str, default: AccessDecision
+) -> AccessDecision:
     """Decide by the rules of a table; *default* decides about resources without any rule."""
     allowing: Acl | None = None
     has_rules = False
@@ -104,15 +104,15 @@ def decide(
                     continue
                 if rule.permission is AclPermission.DENY:
                     if rule.operation in (operation, AclOperation.ALL):
-                        return Decision(False, Acl(pattern, rule))
+                        return AccessDecision(False, Acl(pattern, rule))
                 elif allowing is None and rule.operation in ALLOWING[operation]:
                     allowing = Acl(pattern, rule)
     if allowing is not None:
-        return Decision(True, allowing)
+        return AccessDecision(True, allowing)
     return DENIED_BY_DEFAULT if has_rules else default
 
 
-def combine(first: Decision, second: Decision) -> Decision:
+def combine(first: AccessDecision, second: AccessDecision) -> AccessDecision:
     """Return the decision about a resource with two names: a rule that denies wins, then one that allows, then the default."""
     by_rule = [decision for decision in (first, second) if isinstance(decision.reason, Acl)]
     denials = [decision for decision in by_rule if not decision.allowed]

@@ -21,7 +21,7 @@ class NoMatchingRuleError(Exception):
     """No rule applies to a name; the message is one sentence."""
 
 
-class Rule(NamedTuple):
+class MappingRule(NamedTuple):
     """One rule: names that match ``pattern`` as a whole become ``replacement``; ``case`` is L, U or empty."""
 
     pattern: re2._Regexp
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
 class MappingRules:
     """The rules of one listener, tried in order; an entry None is DEFAULT, the name itself."""
 
-    def __init__(self, rules: Sequence[Rule | None]) -> None:
+    def __init__(self, rules: Sequence[MappingRule | None]) -> None:
         self._rules = rules
 
     def map_name(self, distinguished_name: str) -> str:
@@ -68,7 +68,7 @@ def parse_mapping_rules(text: str) -> MappingRules:
 
     Raises ConfigError. Patterns are RE2's, so those with look-around or back references are refused.
     """
-    rules: list[Rule | None] = []
+    rules: list[MappingRule | None] = []
     position = 0
     while position < len(text):
         match = _RULE.match(text, position)
@@ -80,13 +80,13 @@ def parse_mapping_rules(text: str) -> MappingRules:
     return MappingRules(rules or [None])
 
 
-def _build_rule(pattern: str, replacement: str, case: str) -> Rule:
+def _build_rule(pattern: str, replacement: str, case: str) -> MappingRule:
     import re2  # Most listeners have no rule.
 
     options = re2.Options()
     options.log_errors = False
     try:
-        return Rule(re2.compile(pattern, options), replacement, case)
+        return MappingRule(re2.compile(pattern, options), replacement, case)
     except re2.error as problem:
         reason = problem.args[0].decode(errors="replace") if problem.args else "unknown"
         raise ConfigError(f"{_OPTION}: the pattern {pattern!r} is not valid: {reason}") from None

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kafkacompat.monitoring.collectors.connections import PREFIX, ConnectionCollector
-from kafkacompat.quotas.connection_rates import ADMITTED, Admission
+from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
 from kafkacompat.server.connection_limits import Objection
 from kafkacompat.server.listener import KafkaFactory
 from kafkacompat.server.listener_services import ListenerServices
@@ -129,7 +129,7 @@ def test_refused_connections_count_by_limit() -> None:
         None,
         None,
     ]
-    admissions = [Admission(400, closes=True), Admission(100), ADMITTED]
+    admissions = [ConnectionAdmission(400, closes=True), ConnectionAdmission(100), ADMITTED]
     factory = KafkaFactory(shared, lambda *_: Deferred(), lambda *_: objections.pop(0), lambda *_: admissions.pop(0))
     scraper = Scraper(shared)
     address: Any = IPv4Address("TCP", "192.0.2.1", 5555)

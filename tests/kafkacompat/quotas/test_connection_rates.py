@@ -11,7 +11,7 @@ from kafkacompat.quotas import client_rates
 from kafkacompat.quotas.connection_rates import (
     ADMITTED,
     UNLIMITED,
-    Admission,
+    ConnectionAdmission,
     ConnectionLimit,
     ConnectionRates,
     normalize_address,
@@ -38,7 +38,7 @@ class Door:
             }
         )
 
-    def connect(self, count: int = 1, listener: str = "A", address: str = "10.0.0.1") -> list[Admission]:
+    def connect(self, count: int = 1, listener: str = "A", address: str = "10.0.0.1") -> list[ConnectionAdmission]:
         return [self.rates.admit(listener, address, self.now_ms) for _ in range(count)]
 
 
@@ -85,7 +85,7 @@ def test_an_address_that_makes_too_many_is_turned_away_and_does_not_count() -> N
     door = Door(default=2)
     assert set(door.connect(20)) == {ADMITTED}
     # (2.1 - 2) / 2 * 10 s
-    assert door.connect(3) == [Admission(500, closes=True)] * 3
+    assert door.connect(3) == [ConnectionAdmission(500, closes=True)] * 3
     assert set(door.connect(20, address="10.0.0.2")) == {ADMITTED}
     door.now_ms += 11_000
     assert door.connect() == [ADMITTED]

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.client_entities import ClientConfig, make_entity
 from kafkacompat.quotas.client_quotas import ClientQuotas
-from kafkacompat.quotas.connection_rates import Admission
+from kafkacompat.quotas.connection_rates import ConnectionAdmission
 from kafkacompat.quotas.rates import QuotaWindows
 from kafkacompat.server.connection import KafkaConnection
 from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
@@ -241,7 +241,7 @@ class Port:
 class Door:
     """The factory of a listener whose admissions a test lists."""
 
-    def __init__(self, *admissions: Admission) -> None:
+    def __init__(self, *admissions: ConnectionAdmission) -> None:
         self.world = World()
         self.clock: Clock = self.world.clock
         self.admissions = list(admissions)
@@ -260,7 +260,7 @@ class Door:
 
 
 def test_connections_beyond_the_rate_wait_and_those_after_them_are_not_accepted() -> None:
-    door = Door(Admission(), Admission(200), Admission(500))
+    door = Door(ConnectionAdmission(), ConnectionAdmission(200), ConnectionAdmission(500))
     assert door.connect()[1].reading
     assert door.port.accepting
     _, second = door.connect()
@@ -274,7 +274,7 @@ def test_connections_beyond_the_rate_wait_and_those_after_them_are_not_accepted(
 
 
 def test_a_port_that_is_closed_is_not_resumed() -> None:
-    door = Door(Admission(200))
+    door = Door(ConnectionAdmission(200))
     protocol, _ = door.connect()
     door.factory.stopFactory()
     door.clock.advance(1)
@@ -283,7 +283,7 @@ def test_a_port_that_is_closed_is_not_resumed() -> None:
 
 
 def test_a_connection_of_an_address_beyond_its_rate_is_held_and_closed() -> None:
-    door = Door(Admission(400, closes=True))
+    door = Door(ConnectionAdmission(400, closes=True))
     protocol, transport = door.connect()
     assert isinstance(protocol, HeldConnection)
     assert not transport.reading
@@ -296,7 +296,7 @@ def test_a_connection_of_an_address_beyond_its_rate_is_held_and_closed() -> None
 
 
 def test_a_held_connection_that_is_lost_leaves_no_timer_and_makes_room() -> None:
-    door = Door(*[Admission(400, closes=True)] * (MOST_HELD + 2))
+    door = Door(*[ConnectionAdmission(400, closes=True)] * (MOST_HELD + 2))
     held = [door.connect()[0] for _ in range(MOST_HELD)]
     assert door.connect()[0] is None
     held[0].connectionLost()

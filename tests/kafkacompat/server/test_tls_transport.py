@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, load_certificate
 
-from kafkacompat.quotas.connection_rates import Admission
+from kafkacompat.quotas.connection_rates import ConnectionAdmission
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.tls_transport import HANDSHAKE_TIMEOUT_S
@@ -261,7 +261,7 @@ def test_a_half_handshake_ends_after_a_time() -> None:
 
 
 def test_a_connection_that_had_to_wait_has_the_same_time_for_its_handshake() -> None:
-    world = TlsWorld(Admission(40_000))
+    world = TlsWorld(ConnectionAdmission(40_000))
     client = world.connect_tls()
     world.connect(PlainClient())
     world.turn(39)

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.config import BrokerConfig
-from kafkacompat.quotas.connection_rates import ADMITTED, Admission
+from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
 from kafkacompat.security.tls.listeners import TlsListener, TlsListeners
 from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.connection import KafkaConnection
@@ -112,7 +112,7 @@ class TlsClient(PlainClient):
 class TlsWorld:
     """A listener that answers with what its dispatcher says, to clients that are admitted so; ``complaints`` are the lines of its log."""
 
-    def __init__(self, admission: Admission = ADMITTED, /, **changes: str) -> None:
+    def __init__(self, admission: ConnectionAdmission = ADMITTED, /, **changes: str) -> None:
         self.clock: Any = Clock()
         self.clock.advance(NOW)
         self.network = MemoryNetwork(self.clock)
