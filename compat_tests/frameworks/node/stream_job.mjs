@@ -13,7 +13,10 @@ const producer = new Producer({
   ...common,
   serializers: stringSerializers,
   idempotent: true,
-  transactionalId: name
+  transactionalId: name,
+  // None yet. By default the client asks for the producer id 0, which another transactional id may have.
+  producerId: -1n,
+  producerEpoch: -1
 })
 const consumer = new Consumer({
   ...common,
