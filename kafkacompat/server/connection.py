@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -17,7 +18,8 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import ClientSoftware, Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.handlers.throttle_time import raise_throttle_time
-from kafkacompat.metrics.connections import TLS
+from kafkacompat.metrics.connections import TLS, ListenerTraffic
+from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.server.frame_queue import FrameQueue
@@ -29,12 +31,15 @@ from kafkacompat.wire.frames import SIZE, FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
-    from kafkacompat.metrics.requests import ConnectionWatch
+    from kafkacompat.metrics.requests import ConnectionWatch, RequestMetrics
     from kafkacompat.security.sasl.exchange import AuthenticationFailedError
-    from kafkacompat.server.listener_services import ListenerServices
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.server.frame_budget import FrameBudget
+    from kafkacompat.server.instance_connections import InstanceConnections
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
     from kafkacompat.tenancy.tenant_view import TenantView
+    from kafkacompat.timers import Clock
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +52,31 @@ MAX_TENANT_TURN_SECONDS = 0.001
 """The same for the clients of instances, so that one instance with much to do does not slow the others down."""
 MAX_UNSENT_BYTES = 1024 * 1024
 """Bytes of responses that are unread, or wait for an earlier response; beyond this no further request is started."""
+
+
+@dataclass
+class ListenerServices:
+    """What the connections of one listener share.
+
+    ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
+    ``begin_sasl`` begins the authentication of a connection, on a listener with SASL. ``quotas`` are those of clients; nothing is measured
+    while there is none. ``traffic`` counts the connections of the listener, under ``traffic_name``. ``metrics`` measures requests; None
+    if nobody reads that. ``tenants`` are the connections of instances; None where there are no instances.
+    """
+
+    listener_name: str
+    dispatcher: Dispatcher
+    budget: FrameBudget
+    max_frame_bytes: int
+    clock: Clock
+    connections: set[KafkaConnection]
+    complain: Callable[[str, str], None]
+    begin_sasl: Callable[[], SaslGate] | None = None
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
+    traffic: ListenerTraffic = field(default_factory=ListenerTraffic)
+    metrics: RequestMetrics | None = None
+    tenants: InstanceConnections | None = None
+    traffic_name: str = ""
 
 
 class KafkaConnection(Protocol):

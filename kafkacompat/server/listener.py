@@ -17,12 +17,11 @@ from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
 from kafkacompat.quotas.limits import CONNECTION_RATE
 from kafkacompat.server.bind_advice import explain_bind_failure
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.server.instance_connections import InstanceConnections
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.timers import Clock, PeriodicCall, steady_ms
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from twisted.internet.task import Clock
 
 from kafkacompat.monitoring.collectors.connections import PREFIX, ConnectionCollector
 from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
+from kafkacompat.server.connection import ListenerServices
 from kafkacompat.server.connection_limits import Objection
 from kafkacompat.server.listener import KafkaFactory
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest
 from tests.fakes.certificates import shared_member

@@ -10,10 +10,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest

@@ -12,9 +12,8 @@ from kafkacompat.handlers import HANDLERS
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.security.sasl.exchange import Offer, SaslExchange
 from kafkacompat.security.sasl.plain import PlainServer, PlainUsers
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.server.sasl_gate import AUTHENTICATION_TIMEOUT_S, SaslGate
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse

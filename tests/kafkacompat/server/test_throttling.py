@@ -14,10 +14,9 @@ from kafkacompat.metadata.client_entities import ClientConfig, make_entity
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.connection_rates import ConnectionAdmission
 from kafkacompat.quotas.rates import QuotaWindows
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.server.listener import KafkaFactory
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
 from kafkacompat.wire.compiler import decode_message

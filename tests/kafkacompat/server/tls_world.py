@@ -15,10 +15,9 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.quotas.connection_rates import ADMITTED, ConnectionAdmission
 from kafkacompat.security.tls.listeners import TlsListener, TlsListeners
 from kafkacompat.security.tls.session import TlsSession
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.listener import KafkaFactory
-from kafkacompat.server.listener_services import ListenerServices
 from tests.fakes.certificates import Member, shared_authority, shared_member
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.memory_network import MemoryNetwork

@@ -12,9 +12,8 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.quotas.client_quotas import ClientQuotas
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.listener_services import ListenerServices
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.frames import SIZE
 from kafkacompat.wire.headers import encode_request
