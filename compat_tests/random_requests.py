@@ -17,7 +17,7 @@ from tests.wire.random_messages import NUMBERS, Mode, make_message
 LIKELY = 0.85
 """Probability that a field has a sensible value; otherwise it keeps a random value that its declaration allows."""
 REMEMBERED = 30
-"""Number of values of each kind that are kept from responses."""
+"""Number of values of each kind that are kept from requests and responses."""
 LEARNED = ("string", "uuid", "int16", "int32", "int64")
 
 KINDS: dict[str, tuple[Any, ...]] = {
@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "types_filter": ("classic", "consumer"),
     "value": ("-1", "0", "1", "1000", "1048576", "true", "compact", "delete", "zstd", ""),
 }
-"""Sensible values by the name of a field; responses add more."""
+"""Sensible values by the name of a field; requests and responses add more."""
 
 SAME_KIND = {
     "AlterableConfig.name": "config_name",

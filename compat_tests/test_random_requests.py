@@ -130,7 +130,7 @@ class Asker(threading.Thread):
         header_version = response_header_version(declared, version)
         position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)[1]
         answer, end = compiler.find_reader(declared, version)(frame, position)
-        assert end == len(frame), f"{len(frame) - end} bytes behind {answer}"
+        assert end == len(frame), f"{len(frame) - end} bytes after {answer}"
         assert compiler.encode_message(answer, version) == frame[position:], (
             f"{answer} is not what was sent: {frame.hex()}"
         )

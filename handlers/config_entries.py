@@ -9,7 +9,6 @@ tools show the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from enum import IntEnum
 from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
@@ -24,28 +23,13 @@ from kafkacompat.config.resources import (
     find_group_default,
     find_group_synonym,
 )
+from kafkacompat.config.sources import ConfigSource
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.config.topics import find_topic_value
 from kafkacompat.config.values import Value, format_value
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.instance_defaults import NO_CONFIGS
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
-
-
-class ConfigSource(IntEnum):
-    """The source of a value, by the numbers of DescribeConfigs."""
-
-    TOPIC = 1
-    BROKER = 2
-    ALL_BROKERS = 3
-    PROPERTIES_FILE = 4
-    DEFAULT = 5
-    LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
-    INSTANCE = 100
-    """Not one of Kafka's, whose clients show it as unknown."""
-
 
 CONFIG_TYPES = {
     "boolean": 1,
@@ -72,9 +56,9 @@ class ConfigEntries:
         self._group_defaults: list[DescribeConfigsResourceResult] = []
         ids = {name: str(static.node_id) for name in ("node.id", "broker.id")}
         self._levels: tuple[tuple[ConfigSource, Mapping[str, str]], ...] = (
-            (ConfigSource.BROKER, image.config(ResourceType.BROKER, str(static.node_id))),
-            (ConfigSource.ALL_BROKERS, image.config(ResourceType.BROKER, "")),
-            (ConfigSource.PROPERTIES_FILE, {**ids, **static.given}),
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, image.config(ResourceType.BROKER, str(static.node_id))),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, image.config(ResourceType.BROKER, "")),
+            (ConfigSource.STATIC_BROKER_CONFIG, {**ids, **static.given}),
         )
 
     def describe_topic(
@@ -105,7 +89,7 @@ class ConfigEntries:
         )
         if row.name in defaults:
             inherited = [self._build_instance_default(row, defaults[row.name]), *inherited]
-        source = ConfigSource.TOPIC if row.name in overrides else None
+        source = ConfigSource.DYNAMIC_TOPIC_CONFIG if row.name in overrides else None
         value = find_topic_value(self._effective, {**defaults, **overrides}, row.name)
         return self._build_own_entry(row, value, source, inherited)
 
@@ -114,7 +98,9 @@ class ConfigEntries:
         """Show the default of an instance as a default of all brokers, which the instance's clients take it for."""
         synonyms = TOPIC_CONFIG_SYNONYMS.get(row.name)
         return DescribeConfigsSynonym(
-            name=synonyms[0].name if synonyms else row.name, value=text, source=ConfigSource.ALL_BROKERS
+            name=synonyms[0].name if synonyms else row.name,
+            value=text,
+            source=ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
         )
 
     def describe_group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
@@ -134,10 +120,10 @@ class ConfigEntries:
             inherited = (
                 self._list_broker_synonyms(broker_name)
                 if broker_name
-                else [_build_synonym(row, default, ConfigSource.DEFAULT)]
+                else [_build_synonym(row, default, ConfigSource.DEFAULT_CONFIG)]
             )
             entries.append(
-                self._build_own_entry(row, value, ConfigSource.GROUP if name in overrides else None, inherited)
+                self._build_own_entry(row, value, ConfigSource.GROUP_CONFIG if name in overrides else None, inherited)
             )
         return entries
 
@@ -147,7 +133,7 @@ class ConfigEntries:
             self._build_own_entry(
                 row,
                 row.parse(overrides[name]) if name in overrides else row.default_value,
-                ConfigSource.CLIENT_METRICS if name in overrides else None,
+                ConfigSource.CLIENT_METRICS_CONFIG if name in overrides else None,
                 [],
             )
             for name, row in sorted(CLIENT_METRICS_CONFIGS.items())
@@ -162,9 +148,9 @@ class ConfigEntries:
 
         entries = []
         for name, row in sorted(INSTANCE_PROPERTIES.items()):
-            default = DescribeConfigsSynonym(name=name, value=row.default, source=ConfigSource.DEFAULT)
+            default = DescribeConfigsSynonym(name=name, value=row.default, source=ConfigSource.DEFAULT_CONFIG)
             own = DescribeConfigsSynonym(
-                name=name, value=None if row.sensitive else given.get(name), source=ConfigSource.INSTANCE
+                name=name, value=None if row.sensitive else given.get(name), source=ConfigSource.INSTANCE_CONFIG
             )
             if own.value is not None:
                 own.value = next(split_list(own.value))
@@ -196,11 +182,13 @@ class ConfigEntries:
 
     def describe_all_brokers(self) -> list[DescribeConfigsResourceResult]:
         """Describe the configs that are set for all brokers."""
-        configs = dict(self._levels)[ConfigSource.ALL_BROKERS]
+        configs = dict(self._levels)[ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG]
         entries = []
         for name, text in sorted(configs.items()):
             synonyms = [
-                synonym for synonym in self._list_broker_synonyms(name) if synonym.source == ConfigSource.ALL_BROKERS
+                synonym
+                for synonym in self._list_broker_synonyms(name)
+                if synonym.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
             ]
             entries.append(self._build_broker_entry(name, text, synonyms))
         return entries
@@ -232,7 +220,7 @@ class ConfigEntries:
             row = PROPERTIES.get(name)
             if row is not None and row.default is not None and not _is_dynamic_only(row):
                 yield DescribeConfigsSynonym(
-                    name=name, value=_hide_secret(name, row.default), source=ConfigSource.DEFAULT
+                    name=name, value=_hide_secret(name, row.default), source=ConfigSource.DEFAULT_CONFIG
                 )
 
 
@@ -259,7 +247,7 @@ def _build_entry(
         name=name,
         value=None if sensitive else value,
         read_only=read_only,
-        config_source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        config_source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         is_sensitive=sensitive,
         synonyms=synonyms,
         config_type=CONFIG_TYPES[row.kind] if row else 0,

@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG
 from kafkacompat.config.resources import ResourceType, is_node_id
-from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
+from kafkacompat.config.sources import ConfigSource
+from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.logger_levels import describe_levels
 from kafkacompat.metadata.topic_names import check_topic_name
@@ -89,7 +90,7 @@ def _select_entries(
     wanted = set(resource.configuration_keys or ())
     selected = [entry for entry in entries if not wanted or entry.name in wanted]
     for entry in selected:
-        entry.is_default = entry.config_source == ConfigSource.DEFAULT
+        entry.is_default = entry.config_source == ConfigSource.DEFAULT_CONFIG
         if not request.include_synonyms:
             entry.synonyms = []
         if entry.documentation and not request.include_documentation:

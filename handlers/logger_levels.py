@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from kafkacompat.config import ConfigError
 from kafkacompat.config.loggers import ROOT, check_logger, list_logger_levels, set_logger_level
 from kafkacompat.config.resources import is_node_id
-from kafkacompat.handlers.config_entries import ConfigSource
+from kafkacompat.config.sources import ConfigSource
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -20,7 +20,7 @@ def describe_levels(name: str, node_id: int) -> list[DescribeConfigsResourceResu
     """Describe every logger of this broker; raises KafkaError INVALID_REQUEST if *name* is not the broker's id."""
     _check_node(name, node_id)
     return [
-        DescribeConfigsResourceResult(name=logger, value=level, config_source=ConfigSource.LOGGER)
+        DescribeConfigsResourceResult(name=logger, value=level, config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
         for logger, level in sorted(list_logger_levels().items())
     ]
 

@@ -186,9 +186,13 @@ class InstanceRemoval:
     def _check_coordinators(self) -> None:
         """Raise KafkaError if a part of the groups is out of reach: a new instance of the same name would find them."""
         topic = self._controller.committed.topics.get(OFFSETS_TOPIC)
-        lost = () if topic is None else (state.partition for state in topic.partitions if state.leader == NO_LEADER)
-        for partition in lost:
-            reason = f"the groups of {OFFSETS_TOPIC}-{partition} wait for a broker that is down"
+        lost = (
+            ()
+            if topic is None
+            else (partition.partition for partition in topic.partitions if partition.leader == NO_LEADER)
+        )
+        for index in lost:
+            reason = f"the groups of {OFFSETS_TOPIC}-{index} wait for a broker that is down"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)
 
     async def _list_groups(self, node_id: int) -> list[str]:

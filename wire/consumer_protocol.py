@@ -26,7 +26,7 @@ STEP_TOPICS = 64
 _MessageType = TypeVar("_MessageType", bound=Message)
 
 
-class MemberPartitions(Struct):
+class TopicPartition(Struct):
     """Some partitions of one topic."""
 
     topic: str = string()
@@ -38,7 +38,7 @@ class ConsumerProtocolSubscription(Message, versions="0-3"):
 
     topics: list[str] = array(string())
     user_data: bytes | None = bytestring(nullable="0+", default=None)
-    owned_partitions: list[MemberPartitions] = array(MemberPartitions, versions="1+")
+    owned_partitions: list[TopicPartition] = array(TopicPartition, versions="1+")
     generation_id: int = int32(versions="2+", default=-1)  # in which the partitions were owned; -1 when not known
     rack_id: str | None = string(versions="3+", nullable="3+", default=None)
 
@@ -46,7 +46,7 @@ class ConsumerProtocolSubscription(Message, versions="0-3"):
 class ConsumerProtocolAssignment(Message, versions="0-3"):
     """The partitions that one consumer is assigned."""
 
-    assigned_partitions: list[MemberPartitions] = array(MemberPartitions)
+    assigned_partitions: list[TopicPartition] = array(TopicPartition)
     user_data: bytes | None = bytestring(nullable="0+", default=None)
 
 

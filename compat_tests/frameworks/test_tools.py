@@ -91,8 +91,8 @@ def test_two_verifiable_consumers_share_a_group(broker: Broker, name: str, tmp_p
         members = run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--members", *group)
         assert sorted(re.findall(rf"{name}\s+\S+\s+\S+\s+\S+\s+(\d)", members)) == ["1", "2"]
         # Without keys a few batches hold all messages, so that a partition can stay empty.
-        spread = ("--max-messages", str(MESSAGES), "--acks", "-1", "--repeating-keys", "100")
-        run_tool(broker, "VerifiableProducer", "--topic", name, *spread)
+        options = ("--max-messages", str(MESSAGES), "--acks", "-1", "--repeating-keys", "100")
+        run_tool(broker, "VerifiableProducer", "--topic", name, *options)
         a.until(lambda: len(list_values(a)) + len(list_values(b)) >= MESSAGES)
         assert all(list_values(consumer) for consumer in (a, b))
         values = list_values(a) + list_values(b)

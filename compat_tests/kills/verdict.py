@@ -86,7 +86,10 @@ class Verdict:
 
 
 def _may_miss(consumer: Consumer, name: tuple[str, int], last: int, offset: int) -> bool:
-    """Return whether compaction or retention may have removed the records between two offsets during the read."""
+    """Return whether the records between two offsets may be missing.
+
+    Compaction may have removed them at any time, retention only during the read.
+    """
     if name[0] == COMPACTED:
         return offset > last
     start: int = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)[0]

@@ -16,7 +16,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestA
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     write_assignment,
     write_subscription,
@@ -24,7 +24,7 @@ from kafkacompat.wire.consumer_protocol import (
 
 
 def write_topics(topic: str, **given: list[int]) -> bytes:
-    parts = [MemberPartitions(topic=topic, partitions=some) for some in given.values()]
+    parts = [TopicPartition(topic=topic, partitions=some) for some in given.values()]
     return write_subscription(ConsumerProtocolSubscription(topics=[topic], owned_partitions=parts), 1)
 
 
@@ -116,7 +116,7 @@ def classic_group_turns(script: Transcript, name: str) -> None:
     joined = script.ask("joins", classic_join(name, name), JoinGroupResponse, 3)
     assert joined is not None
     member = joined.member_id
-    parts = [MemberPartitions(topic=name, partitions=[0, 1])]
+    parts = [TopicPartition(topic=name, partitions=[0, 1])]
     given = write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
     assignments = [SyncGroupRequestAssignment(member_id=member, assignment=given)]
     note_sync(script, "sync", classic_sync(name, member, joined.generation_id, assignments=assignments))

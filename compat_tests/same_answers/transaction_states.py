@@ -32,7 +32,7 @@ from kafkacompat.wire.apis.write_txn_markers import (
 
 
 def every_request_in_every_state(script: Transcript, name: str) -> None:
-    """Send each with the right producer, an older and a newer epoch, another producer id and another transactional id."""
+    """Send each request with the right producer, an older and a newer epoch, another producer id and another transactional id."""
     wait_for_coordinator(script, name)
     script.create_topic(name, 2)
     numbers = count()

@@ -211,7 +211,7 @@ STATES: dict[str, Callable[[Transcript, str, str, ProducerIdAndEpoch], None]] = 
 
 
 def commits_in_every_state(script: Transcript, name: str) -> None:
-    """Send each with the right producer, older and newer epochs, another producer id and another transactional id."""
+    """Send a commit in each state with the right producer, older and newer epochs, another producer id and another transactional id."""
     script.create_topic(name, 2)
     wait_for_both(script, name)
     numbers = count()

@@ -140,7 +140,7 @@ def test_the_broker_restarts_under_a_stream(scene: Scene, make_broker: MakeBroke
     restart_broker(scene, way)
     produced |= scene.fill(make_values(10, 2, start=200))
     query.wait_for(produced)
-    assert scene.note("rows behind the second", query.records()) == produced
+    assert scene.note("rows after the second restart", query.records()) == produced
 
 
 def restart_broker(scene: Scene, way: str) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.config.sources import ConfigSource
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.config.topics import WHITELISTS
-from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
+from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
 from kafkacompat.handlers.tenants.bounds import bound_group_configs
@@ -163,17 +164,21 @@ def _find_own_values(instance: Instance, config: BrokerConfig) -> Mapping[str, s
 def _show_own_value(entry: DescribeConfigsResourceResult, own: Mapping[str, str]) -> DescribeConfigsResourceResult:
     entry.read_only = True
     if entry.name in own:
-        entry.value, entry.config_source = own[entry.name], ConfigSource.ALL_BROKERS
-        synonym = DescribeConfigsSynonym(name=entry.name, value=entry.value, source=ConfigSource.ALL_BROKERS)
+        entry.value, entry.config_source = own[entry.name], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+        synonym = DescribeConfigsSynonym(
+            name=entry.name, value=entry.value, source=ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+        )
         entry.synonyms = [synonym, *entry.synonyms]
     return entry
 
 
 def _keep_cluster_default(entry: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
     """Leave only what is set for all brokers."""
-    entry.synonyms = [synonym for synonym in entry.synonyms if synonym.source == ConfigSource.ALL_BROKERS]
+    entry.synonyms = [
+        synonym for synonym in entry.synonyms if synonym.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    ]
     if entry.synonyms:
-        entry.value, entry.config_source = entry.synonyms[0].value, ConfigSource.ALL_BROKERS
+        entry.value, entry.config_source = entry.synonyms[0].value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return entry
 
 

@@ -28,7 +28,7 @@ from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     read_subscription,
 )
@@ -172,7 +172,7 @@ def _consumer_member(
     )
 
 
-def _claimed_partitions(subscriptions: Mapping[str, ConsumerProtocolSubscription]) -> dict[str, list[MemberPartitions]]:
+def _claimed_partitions(subscriptions: Mapping[str, ConsumerProtocolSubscription]) -> dict[str, list[TopicPartition]]:
     """Return the partitions that members claim to own. Between two rebalances no member has an assignment.
 
     As for assignors, only the claims of the newest generation count (KIP-792).
@@ -185,7 +185,7 @@ def _claimed_partitions(subscriptions: Mapping[str, ConsumerProtocolSubscription
     }
 
 
-def _assigned_partitions(group: ClassicGroup, member: ClassicMember) -> list[MemberPartitions]:
+def _assigned_partitions(group: ClassicGroup, member: ClassicMember) -> list[TopicPartition]:
     if not member.assignment:
         return []
     assignment = read_assignment(member.assignment)

@@ -10,7 +10,7 @@ from kafkacompat.replication.follower import key_of
 from kafkacompat.replication.follower_session import FetchPosition
 
 if TYPE_CHECKING:
-    from kafkacompat.replication.follower import FollowedLog, PartitionKey
+    from kafkacompat.replication.follower import FollowerReplica, PartitionKey
     from kafkacompat.replication.partition_fetch import PartitionFetch
 
 
@@ -26,7 +26,7 @@ class FollowedPartition:
         self._waiting: list[Deferred[None]] = []
 
     @property
-    def partition(self) -> FollowedLog:
+    def partition(self) -> FollowerReplica:
         """The follower's log."""
         return self.fetch.partition
 

@@ -1,4 +1,4 @@
-"""What replication needs from the layers below: the follower's partition, and a way to send requests to leaders."""
+"""What replication needs from the layers below: a replica that this broker keeps, and a way to send requests to leaders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PartitionKey: TypeAlias = "tuple[str, int]"
 """A topic's name and the partition's number in it."""
 
 
-class FollowedLog(Protocol):
-    """The log of a partition that this broker follows.
+class FollowerReplica(Protocol):
+    """A replica on this broker that follows the partition's leader.
 
     Its methods that change the log may finish later; then they return a Deferred, and nothing else changes the log until it
     fires. They fail with KafkaError: CORRUPT_MESSAGE, INVALID_RECORD and KAFKA_STORAGE_ERROR are tried again.
@@ -81,6 +81,6 @@ class Sender(Protocol):
         """
 
 
-def key_of(partition: FollowedLog) -> PartitionKey:
+def key_of(partition: FollowerReplica) -> PartitionKey:
     """Return the partition's key."""
     return partition.topic, partition.index

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LocalFollower:
-    """Implements `FollowedLog` over a `Partition`."""
+    """Implements `FollowerReplica` over a `Partition`."""
 
     def __init__(self, partition: Partition, replicas: ReplicaManager, clock: Clock) -> None:
         self.partition = partition
@@ -29,62 +29,62 @@ class LocalFollower:
 
     @property
     def topic(self) -> str:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.topic
 
     @property
     def topic_id(self) -> bytes:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.log.topic_id
 
     @property
     def index(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.index
 
     @property
     def log_start_offset(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.log.log_start_offset
 
     @property
     def log_end_offset(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.follower.log_end_offset
 
     @property
     def reported_end_offset(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.follower.reported_end_offset
 
     @property
     def last_epoch(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.follower.latest_epoch
 
     @property
     def high_watermark(self) -> int:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.high_watermark.offset
 
     def append_fetched(
         self, records: Buffer, leader_high_watermark: int, leader_log_start_offset: int
     ) -> Deferred[Any] | object:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.follower.append_fetched(
             records, leader_high_watermark, leader_log_start_offset, now_ms(self._clock)
         )
 
     def truncate(self, offset: int) -> Deferred[None]:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self._replicas.truncate(self.partition, offset)
 
     def start_over_at(self, offset: int) -> Deferred[None]:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self._replicas.start_over_at(self.partition, offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """See FollowedLog."""
+        """See FollowerReplica."""
         return self.partition.follower.end_offset_for_epoch(epoch)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
-    from kafkacompat.replication.follower import FollowedLog
+    from kafkacompat.replication.follower import FollowerReplica
     from kafkacompat.wire.primitives import Buffer
 
 
@@ -18,7 +18,7 @@ class AppendFetched(NamedTuple):
     leader_high_watermark: int
     leader_log_start_offset: int
 
-    def apply(self, partition: FollowedLog) -> Deferred[object] | object:
+    def apply(self, partition: FollowerReplica) -> Deferred[object] | object:
         """Begin the change; a Deferred fires at its end."""
         return partition.append_fetched(self.records, self.leader_high_watermark, self.leader_log_start_offset)
 
@@ -28,7 +28,7 @@ class Truncate(NamedTuple):
 
     offset: int
 
-    def apply(self, partition: FollowedLog) -> Deferred[None]:
+    def apply(self, partition: FollowerReplica) -> Deferred[None]:
         """Begin the change; the Deferred fires at its end."""
         return partition.truncate(self.offset)
 
@@ -38,7 +38,7 @@ class StartOver(NamedTuple):
 
     offset: int
 
-    def apply(self, partition: FollowedLog) -> Deferred[None]:
+    def apply(self, partition: FollowerReplica) -> Deferred[None]:
         """Begin the change; the Deferred fires at its end."""
         return partition.start_over_at(self.offset)
 

@@ -29,7 +29,7 @@ from kafkacompat.wire.batch_header import HEADER_SIZE, read_header
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkacompat.replication.follower import FollowedLog
+    from kafkacompat.replication.follower import FollowerReplica
     from kafkacompat.wire.apis.fetch import PartitionData
     from kafkacompat.wire.apis.offset_for_leader_epoch import EpochEndOffset
     from kafkacompat.wire.primitives import Buffer
@@ -65,7 +65,7 @@ class PartitionFetch:
     )
 
     def __init__(
-        self, partition: FollowedLog, leader_epoch: int, *, truncates_on_fetch: bool, backoff_s: float
+        self, partition: FollowerReplica, leader_epoch: int, *, truncates_on_fetch: bool, backoff_s: float
     ) -> None:
         self.partition = partition
         self.leader_epoch = leader_epoch

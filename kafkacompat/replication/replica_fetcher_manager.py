@@ -16,7 +16,7 @@ from kafkacompat.wire.java_hash import java_string_hash
 
 if TYPE_CHECKING:
     from kafkacompat.partitions.replication_quota import ReplicationQuota
-    from kafkacompat.replication.follower import FollowedLog, Sender
+    from kafkacompat.replication.follower import FollowerReplica, Sender
     from kafkacompat.replication.settings import FetchSettings
     from kafkacompat.timers import Clock
 
@@ -56,7 +56,7 @@ class ReplicaFetcherManager:
         self._ending: dict[PartitionKey, FollowedPartition] = {}
         """The partitions of earlier epochs, or stopped ones, whose logs are still being changed."""
 
-    def follow(self, partition: FollowedLog, leader_id: int, leader_epoch: int) -> None:
+    def follow(self, partition: FollowerReplica, leader_id: int, leader_epoch: int) -> None:
         """Fetch a partition from its leader; without effect if it is fetched from there in that epoch already."""
         key = key_of(partition)
         if key in self._followed:
@@ -68,7 +68,7 @@ class ReplicaFetcherManager:
             self._note_ending(followed)
         self._add(partition, leader_id, leader_epoch)
 
-    def _add(self, partition: FollowedLog, leader_id: int, leader_epoch: int) -> None:
+    def _add(self, partition: FollowerReplica, leader_id: int, leader_epoch: int) -> None:
         settings = self._settings
         fetch = PartitionFetch(
             partition, leader_epoch, truncates_on_fetch=settings.truncates_on_fetch, backoff_s=settings.backoff_s

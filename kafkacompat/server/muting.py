@@ -35,7 +35,8 @@ class Muting:
             self._end.reset(duration_ms / 1000)
 
     def cancel(self) -> None:
-        """End without *on_end*: the connection is closed."""
+        """End without *on_end*, and drop the callbacks: the connection is closed, and no cycle may outlive it."""
+        self._on_begin = self._on_end = _do_nothing
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -56,3 +57,7 @@ class Muting:
         else:
             self._flow = None
         return throttle_ms > 0
+
+
+def _do_nothing() -> None:
+    pass

@@ -47,7 +47,7 @@ class _TopicOwners:
     """The instances of one draft, which may be newer than what the broker has published."""
 
     def __init__(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
-        self._found: dict[str, Instance] = {}
+        self._owners: dict[str, Instance] = {}
         self._given = {name: given for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE}
         self._by_prefix = {find_prefix(name, given): name for name, given in self._given.items()}
         self._prefix_lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
@@ -65,9 +65,9 @@ class _TopicOwners:
             name = name or self._by_prefix.get(topic[:length])
         if name is None:
             return None
-        if name not in self._found:
-            self._found[name] = _read_part(name, self._given[name], "placement.")
-        return self._found[name]
+        if name not in self._owners:
+            self._owners[name] = _read_part(name, self._given[name], "placement.")
+        return self._owners[name]
 
 
 def _read_part(name: str, given: Mapping[str, str], prefix: str) -> Instance:

@@ -106,7 +106,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     # Another project may have a marker of this name, for tests that have nothing to do with the fixture.
     if "kafka_session" in fixtures and item.get_closest_marker("kafka_session") is not None:
         pytest.fail(
-            "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",
+            "@pytest.mark.kafka_session has no effect on the fixture, which all tests share: write the properties in the ini file",
             pytrace=False,
         )
     # A marker of a module or a class is for those of its tests that have brokers of their own, one without properties for `-m kafka`.

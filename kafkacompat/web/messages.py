@@ -81,7 +81,7 @@ class SelectedMessage(NamedTuple):
 
 
 @dataclass
-class SearchedPartition:
+class PageRead:
     """What was read of one partition: offsets from ``begin`` up to ``end``, of those from ``start`` up to ``limit`` that it has."""
 
     index: int
@@ -102,7 +102,7 @@ class MessagePage(NamedTuple):
     """Messages, the reads of the partitions, and a sentence for each partition that was not read."""
 
     messages: list[SelectedMessage]
-    reads: list[SearchedPartition]
+    reads: list[PageRead]
     notes: list[str]
 
 
@@ -146,17 +146,17 @@ class MessageReader:
             )
             here = here[:MAX_PARTITIONS]
         await add_offsets(self._requests, here, self._node_id)
-        positions = await self._find_positions(here, selection)
+        page_reads = await self._find_reads(here, selection)
         messages: list[SelectedMessage] = []
-        reads: list[SearchedPartition] = []
-        for number, position in enumerate(positions):
+        reads: list[PageRead] = []
+        for number, page_read in enumerate(page_reads):
             if self._bytes_left <= 0:
                 self._notes.append(
-                    f"{number} of {len(positions)} partitions have more bytes than a page reads: choose one to read another"
+                    f"{number} of {len(page_reads)} partitions have more bytes than a page reads: choose one to read another"
                 )
                 break
-            messages += await self._read_partition(position, selection, self._share_budget(len(positions) - number))
-            reads.append(position)
+            messages += await self._read_partition(page_read, selection, self._share_budget(len(page_reads) - number))
+            reads.append(page_read)
         # Timestamps may be out of order within a partition, whose order is that of the offsets.
         by_time = len(reads) > 1
         messages.sort(
@@ -169,18 +169,16 @@ class MessageReader:
         """Return the part of what is left for the next one of this many partitions."""
         return Budget(max(self._bytes_left // partitions, 1), max(self._records_left // partitions, 1))
 
-    def _note_unread(self, reads: list[SearchedPartition], selection: MessageSelection, count: int) -> None:
+    def _note_unread(self, reads: list[PageRead], selection: MessageSelection, count: int) -> None:
         """Say where a search with too few results has ended before the end."""
         unread = sum(1 for read in reads if read.end < read.limit)
         if selection.is_filtered and count < selection.size and unread:
             where = "the partition" if len(reads) == 1 else f"{unread} partitions"
             self._notes.append(f"the search has not reached the end of {where}: continue at the offsets below")
 
-    async def _find_positions(
-        self, partitions: list[PartitionRow], selection: MessageSelection
-    ) -> list[SearchedPartition]:
+    async def _find_reads(self, partitions: list[PartitionRow], selection: MessageSelection) -> list[PageRead]:
         """Return where to begin in each partition that is not empty."""
-        positions = []
+        page_reads = []
         times = {}
         if selection.since_ms is not None and selection.offset is None:
             times = await find_offsets(self._requests, partitions, selection.since_ms, self._node_id)
@@ -195,37 +193,37 @@ class MessageReader:
                 begin = times.get((self._topic, partition.index), limit)
             elif selection.begin == NEWEST:
                 begin = max(start, limit - (SCANNED_FROM_END if selection.is_filtered else selection.size))
-            positions.append(SearchedPartition(partition.index, start, limit, begin, begin))
-        return positions
+            page_reads.append(PageRead(partition.index, start, limit, begin, begin))
+        return page_reads
 
     async def _read_partition(
-        self, position: SearchedPartition, selection: MessageSelection, budget: Budget
+        self, page_read: PageRead, selection: MessageSelection, budget: Budget
     ) -> list[SelectedMessage]:
         """Read one partition; the newest messages are read from nearer to the end if the way there is too long."""
         while True:
             if selection.is_from_end:
                 # Each attempt takes half of what is left, as the next ones are shorter.
                 budget = Budget(max(budget.size_bytes // 2, 1), max(budget.records // 2, 1))
-            messages = await self._read_forward(position, selection, budget)
-            distance = position.limit - position.begin
-            if not selection.is_from_end or position.end >= position.limit or distance <= 1:
+            messages = await self._read_forward(page_read, selection, budget)
+            distance = page_read.limit - page_read.begin
+            if not selection.is_from_end or page_read.end >= page_read.limit or distance <= 1:
                 break
-            position.begin = position.end = position.limit - max(distance // 4, 1)
+            page_read.begin = page_read.end = page_read.limit - max(distance // 4, 1)
         return messages[-selection.size :] if selection.is_from_end else messages[: selection.size]
 
     async def _read_forward(
-        self, position: SearchedPartition, selection: MessageSelection, budget: Budget
+        self, page_read: PageRead, selection: MessageSelection, budget: Budget
     ) -> list[SelectedMessage]:
-        """Read from the beginning of a position on, and note how far that came."""
+        """Read from the beginning of *page_read* on, and note how far that came."""
         messages: list[SelectedMessage] = []
         max_bytes, max_records = budget
-        while position.end < position.limit and max_records > 0 and max_bytes > 0:
-            region = await self._fetch(position, max_bytes)
+        while page_read.end < page_read.limit and max_records > 0 and max_bytes > 0:
+            region = await self._fetch(page_read, max_bytes)
             if region is None:
                 break
             try:
                 size_bytes = len(region) if isinstance(region, bytes) else region.size_bytes
-                decoded = await self._decode(region, position, selection, Budget(max_bytes, max_records))
+                decoded = await self._decode(region, page_read, selection, Budget(max_bytes, max_records))
             finally:
                 if isinstance(region, FileRegion):
                     region.release()
@@ -236,48 +234,48 @@ class MessageReader:
             max_bytes -= used_bytes
             self._bytes_left -= used_bytes
             messages += decoded.messages
-            if decoded.end <= position.end:
+            if decoded.end <= page_read.end:
                 break
-            position.end = min(decoded.end, position.limit)
+            page_read.end = min(decoded.end, page_read.limit)
             if not selection.is_from_end and len(messages) >= selection.size:
                 break
         return messages
 
     async def _decode(
-        self, region: bytes | FileRegion, position: SearchedPartition, selection: MessageSelection, budget: Budget
+        self, region: bytes | FileRegion, page_read: PageRead, selection: MessageSelection, budget: Budget
     ) -> DecodedMessages:
         try:
-            decoded: DecodedMessages = await self._run(decode_region, region, position, selection, budget)
+            decoded: DecodedMessages = await self._run(decode_region, region, page_read, selection, budget)
         except (OSError, MalformedError) as problem:
-            self._notes.append(f"partition {position.index} cannot be read from offset {position.end} on: {problem}")
-            return DecodedMessages([], position.end, 0, 0)
+            self._notes.append(f"partition {page_read.index} cannot be read from offset {page_read.end} on: {problem}")
+            return DecodedMessages([], page_read.end, 0, 0)
         return decoded
 
-    async def _fetch(self, position: SearchedPartition, max_bytes: int) -> bytes | FileRegion | None:
-        wanted = FetchPartition(partition=position.index, fetch_offset=position.end, partition_max_bytes=max_bytes)
+    async def _fetch(self, page_read: PageRead, max_bytes: int) -> bytes | FileRegion | None:
+        wanted = FetchPartition(partition=page_read.index, fetch_offset=page_read.end, partition_max_bytes=max_bytes)
         topic = FetchTopic(topic=self._topic, partitions=[wanted])
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=[topic])
         response = await self._requests.send(request, BY_NAME_VERSION)
         data = response.responses[0].partitions[0]
         if data.error_code:
-            self._notes.append(explain(data.error_code, f"partition {position.index}")[1])
+            self._notes.append(explain(data.error_code, f"partition {page_read.index}")[1])
             return None
         # The end of a follower's log may lie after what consumers may read.
-        position.limit = min(position.limit, data.high_watermark)
+        page_read.limit = min(page_read.limit, data.high_watermark)
         region: bytes | FileRegion = data.records
         return None if isinstance(region, bytes) and not region else region
 
 
 def decode_region(
-    region: bytes | FileRegion, position: SearchedPartition, selection: MessageSelection, budget: Budget
+    region: bytes | FileRegion, page_read: PageRead, selection: MessageSelection, budget: Budget
 ) -> DecodedMessages:
-    """Decode batches from the end of *position* on; the last one may exceed the budget. [disk]
+    """Decode batches from the end of *page_read* on; the last one may exceed the budget. [disk]
 
     Raises OSError and MalformedError.
     """
     most_bytes = max(budget.size_bytes, MAX_BATCH_BYTES)
     data = region[:most_bytes] if isinstance(region, bytes) else region.pread(0, most_bytes)
-    index, begin = position.index, position.end
+    index, begin = page_read.index, page_read.end
     messages: list[SelectedMessage] = []
     end, walked, size_bytes = begin, 0, 0
     for batch in split_batches(data):

@@ -35,7 +35,7 @@ class PlaceEdge(NamedTuple):
 
 
 class PlaceCuts(NamedTuple):
-    """Partitions of which a place may lack records: some left it *before* the records that it holds, or came *after* them."""
+    """Partitions whose records a place may lack: those in *before* lost their first records, those in *after* continue."""
 
     before: Collection[TopicPartition] = ()
     after: Collection[TopicPartition] = ()

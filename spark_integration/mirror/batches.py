@@ -260,12 +260,13 @@ class MirrorBatchWriter:
             self._check_not_anew(link, end)
         # A new link does not mean that the target is empty, since the map may have been lost. But records that a
         # deleted topic of the same name has left there are not this link's.
-        shared = {
+        links_with_namesake = {
             link
             for link in new
             if any(namesake.target_id == link.target_id for namesake in self._pairs.namesakes(link))
         }
-        places = {**self._find_ends(shared), **self._find_ends(set(new) - shared, OffsetSpec.EARLIEST)}
+        others = set(new) - links_with_namesake
+        places = {**self._find_ends(links_with_namesake), **self._find_ends(others, OffsetSpec.EARLIEST)}
         self._record({link: OffsetPair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
 

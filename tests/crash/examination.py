@@ -35,7 +35,7 @@ def expect(condition: bool, message: str) -> None:
         raise Anomaly(message)
 
 
-class StoredBatch(NamedTuple):
+class ExaminedBatch(NamedTuple):
     """A batch that is in a log."""
 
     header: BatchHeader
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
     start_offset: int
     end_offset: int
-    batches: tuple[StoredBatch, ...]
+    batches: tuple[ExaminedBatch, ...]
     producers: dict[int, tuple[int, tuple[int, int] | None]]
     """Id -> epoch, and the sequence number and the offset that its last batch ends with."""
     epochs: list[tuple[int, int]]
@@ -78,7 +78,7 @@ def state_of(partition: Partition) -> State:
     )
 
 
-def _read_batches(partition: Partition) -> Iterator[StoredBatch]:
+def _read_batches(partition: Partition) -> Iterator[ExaminedBatch]:
     offset, end = partition.log.log_start_offset, partition.high_watermark.offset
     while offset < end:
         region = partition.log.read(offset, 1, partition.high_watermark)
@@ -87,7 +87,7 @@ def _read_batches(partition: Partition) -> Iterator[StoredBatch]:
         for data in split_batches(region.pread(0, region.size_bytes)):
             header = read_header(data)
             expect(header.last_offset >= offset, f"{partition} answers {offset} with {header}")
-            yield StoredBatch(header, bytes(data))
+            yield ExaminedBatch(header, bytes(data))
             offset = header.last_offset + 1
         region.release()
 
@@ -219,7 +219,7 @@ def _check_producers(label: str, promise: Promise, state: State) -> None:
 
 
 def _check_transactions(label: str, promise: Promise, state: State) -> None:
-    """Check that readers of committed records see every batch, except those of open and aborted transactions."""
+    """Check that readers of committed records see every batch below the last stable offset, except markers and aborted batches."""
     fates = Fates([batch for batch in promise.batches if batch.last_offset < state.end_offset], state.start_offset)
     first, last = fates.stable_offsets(state.end_offset)
     expect(

@@ -123,7 +123,7 @@ class MemoryFiles:
         return self._with(fallen(self._root, failure))
 
     def killed(self) -> MemoryFiles:
-        """Return the files that the next process finds if this one ends now; what was not synced is not on the disk yet."""
+        """Return the files that the next process finds if this one ends now; unsynced changes are not on the disk yet."""
         return self._with(copied(self._root, {}))
 
     def hand_over(self) -> MemoryFiles:

@@ -65,7 +65,7 @@ def test_a_topic_has_33_configs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "config_type", "behind"),
+    ("key", "value", "config_type", "inherited"),
     [
         ("cleanup.policy", "delete", 7, [("log.cleanup.policy", "delete", 5)]),
         ("min.cleanable.dirty.ratio", "0.5", 6, [("log.cleaner.min.cleanable.ratio", "0.5", 5)]),
@@ -79,12 +79,12 @@ def test_a_topic_has_33_configs() -> None:
         ("remote.storage.enable", "false", 1, []),
     ],
 )
-def test_topic_defaults_as_kafka_shows_them(key: str, value: str, config_type: int, behind: Synonyms) -> None:
+def test_topic_defaults_as_kafka_shows_them(key: str, value: str, config_type: int, inherited: Synonyms) -> None:
     node = AdminNode()
     node.make_topic("t")
     shown = describe_entry(node, TOPIC, "t", key)
     assert (shown.value, shown.config_source, shown.config_type) == (value, 5, config_type)
-    assert list_synonyms(shown) == behind
+    assert list_synonyms(shown) == inherited
 
 
 def test_where_a_topics_value_comes_from() -> None:
@@ -189,11 +189,11 @@ def test_groups() -> None:
     assert alter(node, GROUP, "g", (SET, "consumer.session.timeout.ms", "50000")) == 0
     assert len(describe(node, GROUP, "g").configs) == 17
     shown = describe_entry(node, GROUP, "g", "consumer.session.timeout.ms")
-    behind: Synonyms = [("group.consumer.session.timeout.ms", "45000", 5)]
+    inherited: Synonyms = [("group.consumer.session.timeout.ms", "45000", 5)]
     assert (shown.value, shown.config_source) == ("50000", 8)
-    assert list_synonyms(shown) == [("consumer.session.timeout.ms", "50000", 8), *behind]
+    assert list_synonyms(shown) == [("consumer.session.timeout.ms", "50000", 8), *inherited]
     other = describe_entry(node, GROUP, "other", "consumer.session.timeout.ms")
-    assert (other.value, other.config_source, list_synonyms(other)) == ("45000", 5, behind)
+    assert (other.value, other.config_source, list_synonyms(other)) == ("45000", 5, inherited)
     assert list_synonyms(describe_entry(node, GROUP, "g", "share.isolation.level")) == [
         ("share.isolation.level", "read_uncommitted", 5)
     ]

@@ -63,7 +63,7 @@ def test_batches_are_sent_as_they_lie_in_the_log(version: int) -> None:
     assert data.log_start_offset == (0 if version >= 5 else -1)
     assert data.aborted_transactions is None
     assert response.session_id == 0
-    assert node.node.files.open_handles == 1  # That of the log. What was sent is released.
+    assert node.node.files.open_handles == 1  # The log's own handle; those of sent regions are released.
 
 
 def test_partitions_are_grouped_by_topic_in_the_order_asked() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkacompat.metadata.znodes.cluster import decode_controller_epoch
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.metadata.znodes.topics import PartitionStateValue, decode_partition_state, decode_topic
+from kafkacompat.metadata.znodes.topics import LeaderIsrAndControllerEpoch, decode_partition_state, decode_topic
 from kafkacompat.zookeeper.client import NoNodeError, WatchKind
 from kafkacompat.zookeeper.memory import MemoryZooKeeper
 from kafkacompat.zookeeper.memory_tree import TreeEvent
@@ -29,7 +29,7 @@ class StoredPartition(NamedTuple):
     key: ReplicaKey
     replicas: tuple[int, ...]
     is_reassigned: bool
-    state: PartitionStateValue | None = None
+    state: LeaderIsrAndControllerEpoch | None = None
     version: int = -1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.metadata.znodes.topics import PartitionStateValue
+from kafkacompat.metadata.znodes.topics import LeaderIsrAndControllerEpoch
 from tests.simulation.cluster_state import ReplicaKey, StoredPartition
 from tests.simulation.committed import CommittedLog
 from tests.simulation.machines import State
@@ -20,7 +20,7 @@ COMMITTED_END = 5
 
 
 def make_stored(*in_sync: int) -> StoredPartition:
-    state = PartitionStateValue(
+    state = LeaderIsrAndControllerEpoch(
         leader=in_sync[0], leader_epoch=0, in_sync_replicas=in_sync, is_recovering=False, controller_epoch=1
     )
     return StoredPartition("t", KEY, (LEADER, FAILED), False, state)

@@ -94,7 +94,7 @@ class World:
         self._run(seconds, lambda: False)
 
     def wait(self, is_done: Callable[[], bool], seconds: float, every_s: float = 0.1) -> bool:
-        """Let time pass until *is_done* returns true, which is called every *every_s*; return whether it did."""
+        """Let time pass, and call *is_done* every *every_s* until it returns true; return whether it did."""
         end = self.timeline.now + seconds
         while not self.findings and not is_done():
             if self.timeline.now >= end:

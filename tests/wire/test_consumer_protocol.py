@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     read_subscription,
     read_topics,
@@ -21,11 +21,11 @@ from kafkacompat.wire.primitives import MalformedError
 SUBSCRIPTION = ConsumerProtocolSubscription(
     topics=["t"],
     user_data=b"u",
-    owned_partitions=[MemberPartitions(topic="t", partitions=[1])],
+    owned_partitions=[TopicPartition(topic="t", partitions=[1])],
     generation_id=5,
     rack_id="r",
 )
-ASSIGNMENT = ConsumerProtocolAssignment(assigned_partitions=[MemberPartitions(topic="t", partitions=[0, 2])])
+ASSIGNMENT = ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(topic="t", partitions=[0, 2])])
 TOPICS, USER_DATA = "00000001" + "000174", "00000001" + "75"
 OWNED, GENERATION, RACK = "00000001" + "000174" + "00000001" + "00000001", "00000005", "000172"
 

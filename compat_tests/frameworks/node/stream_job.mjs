@@ -14,7 +14,7 @@ const producer = new Producer({
   serializers: stringSerializers,
   idempotent: true,
   transactionalId: name,
-  // None yet. By default the client asks for the producer id 0, which another transactional id may have.
+  // The job has no producer id yet. By default the client asks for the producer id 0, which another transactional id may have.
   producerId: -1n,
   producerEpoch: -1
 })

@@ -79,7 +79,7 @@ class InstanceClient:
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             raise InstanceError(NO_INSTANCES)
         if response.error_code:
-            raise InstanceError(describe_code(response.error_code, None))
+            raise InstanceError(_describe_error(response.error_code, None))
         return sorted(resource.resource_name for resource in response.config_resources)
 
     def describe_all(self) -> dict[str, Properties]:
@@ -107,7 +107,7 @@ class InstanceClient:
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         (result,) = self._connection.request(request, IncrementalAlterConfigsResponse).responses
         if result.error_code:
-            raise InstanceError(result.error_message or describe_code(result.error_code, None))
+            raise InstanceError(_describe_error(result.error_code, result.error_message))
 
 
 def _name_resource(name: str) -> DescribeConfigsResource:
@@ -118,8 +118,12 @@ def _read_properties(result: DescribeConfigsResult) -> Properties:
     if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
         raise NoInstanceError(result.resource_name)
     if result.error_code:
-        raise InstanceError(result.error_message or describe_code(result.error_code, None))
+        raise InstanceError(_describe_error(result.error_code, result.error_message))
     return decode_properties(result.configs)
+
+
+def _describe_error(code: int, message: str | None) -> str:
+    return message or f"the broker returns {describe_code(code, None)}"
 
 
 def visit_brokers(

@@ -8,14 +8,14 @@ from kafkacompat.groups.consumer.member import Assignment
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
-    MemberPartitions,
+    TopicPartition,
     choose_version,
     write_assignment,
 )
 from kafkacompat.wire.primitives import MalformedError
 
 
-def partitions_by_id(parts: Collection[MemberPartitions], image: MetadataImage) -> Assignment:
+def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) -> Assignment:
     """Return partitions by topic id, without topics that do not exist."""
     return {
         image.topics[part.topic].topic_id: frozenset(part.partitions)
@@ -30,7 +30,7 @@ def classic_assignment(assignment: Assignment, subscription: bytes, image: Metad
     The version is 0 if that of the subscription cannot be read.
     """
     parts = [
-        MemberPartitions(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions))
+        TopicPartition(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
         if topic_id in image.topics_by_id
     ]

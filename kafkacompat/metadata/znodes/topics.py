@@ -35,7 +35,7 @@ class TopicAssignment(NamedTuple):
     partitions: tuple[Assignment, ...]
 
 
-class PartitionStateValue(NamedTuple):
+class LeaderIsrAndControllerEpoch(NamedTuple):
     """Leader and in-sync replicas of a partition, and the epoch of the controller that wrote them."""
 
     leader: int
@@ -129,12 +129,12 @@ def _list_state_fields(
     }
 
 
-def decode_partition_state(topic: str, partition: int, value: bytes) -> PartitionStateValue:
+def decode_partition_state(topic: str, partition: int, value: bytes) -> LeaderIsrAndControllerEpoch:
     """Decode the value of /brokers/topics/T/partitions/N/state; raises StoreError."""
     return parse_partition_state(Znode.PARTITION_STATE.path(topic=topic, partition=partition), value)[0]
 
 
-def parse_partition_state(path: str, value: bytes) -> tuple[PartitionStateValue, bool]:
+def parse_partition_state(path: str, value: bytes) -> tuple[LeaderIsrAndControllerEpoch, bool]:
     """Parse the state at *path*, and return it and whether it is foreign (`Schema.is_foreign`); raises StoreError."""
     try:
         return _parse_state(value)
@@ -144,14 +144,14 @@ def parse_partition_state(path: str, value: bytes) -> tuple[PartitionStateValue,
 
 
 @lru_cache(maxsize=1024)
-def _parse_state(value: bytes) -> tuple[PartitionStateValue, bool]:
+def _parse_state(value: bytes) -> tuple[LeaderIsrAndControllerEpoch, bool]:
     """Parse a state; cached, because many partitions have the same one."""
     return _read_state(parse_fields("", value))
 
 
-def _read_state(fields: Fields) -> tuple[PartitionStateValue, bool]:
+def _read_state(fields: Fields) -> tuple[LeaderIsrAndControllerEpoch, bool]:
     recovery_state = fields.integer("leader_recovery_state", _RECOVERED, low=_RECOVERED, high=_RECOVERING)
-    state = PartitionStateValue(
+    state = LeaderIsrAndControllerEpoch(
         max(fields.integer("leader"), NO_LEADER),
         fields.integer("leader_epoch"),
         fields.node_ids("isr"),

@@ -49,7 +49,7 @@ class AttemptObserver(Protocol):
         """Note a permission."""
 
 
-class TenantRights(Protocol):
+class AddedRights(Protocol):
     """What the instances of tenants add to the rules."""
 
     def is_super_user(self, principal: str, kind: AclResourceType, name: str | None) -> bool:
@@ -78,7 +78,7 @@ class Authorizer:
     ) -> None:
         self.observer: AttemptObserver | None = None
         self.notes_allowed = False
-        self.instances: TenantRights | None = None
+        self.instances: AddedRights | None = None
         self._find_table = find_table
         self._super_users = frozenset(map(str, super_users))
         self._default = ALLOWED_BY_DEFAULT if allows_by_default else DENIED_BY_DEFAULT

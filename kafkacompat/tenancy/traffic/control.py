@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kafkacompat.tenancy.traffic.bucket import ShareBucket
-from kafkacompat.tenancy.traffic.loans import SHARED, InstanceLimits, LoanSituation
+from kafkacompat.tenancy.traffic.loans import SHARED, DivisionSituation, InstanceLimits
 from kafkacompat.tenancy.traffic.master import (
     FETCH,
     PRODUCE,
@@ -202,7 +202,7 @@ class TrafficControl:
                 self._note_used(key)
 
     def _find_static(self, key: _Key, limit: float, limits: InstanceLimits) -> float:
-        situation = LoanSituation(limit, self._brokers, lambda: self._find_partitions(key[0]))
+        situation = DivisionSituation(limit, self._brokers, lambda: self._find_partitions(key[0]))
         return find_static_share(limits, self._node_id, situation)
 
 

@@ -23,7 +23,7 @@ class InstanceLimits(NamedTuple):
     algorithm: str = SHARED
 
 
-class LoanSituation(NamedTuple):
+class DivisionSituation(NamedTuple):
     """What a division is made of besides the brokers' reports.
 
     ``brokers`` are the live ones, in order. ``find_partitions`` returns the number of the instance's partitions by broker.
@@ -51,7 +51,7 @@ class LoanSituation(NamedTuple):
 class Division(Protocol):
     """Divides one direction of an instance's traffic."""
 
-    def report(self, broker: int, usage: Usage, situation: LoanSituation) -> float:
+    def report(self, broker: int, usage: Usage, situation: DivisionSituation) -> float:
         """Take over a broker's report, and return its share from now on."""
 
     def find_loan(self, broker: int, floor: float) -> float:
@@ -69,7 +69,7 @@ class SharedLoans:
     def __init__(self) -> None:
         self._usages: dict[int, Usage] = {}
 
-    def report(self, broker: int, usage: Usage, situation: LoanSituation) -> float:
+    def report(self, broker: int, usage: Usage, situation: DivisionSituation) -> float:
         """See Division. The broker has given back before what it does not need."""
         usages = self._usages
         usages[broker] = usage
@@ -105,7 +105,7 @@ class ArticleShares:
     def __init__(self) -> None:
         self._traffic: dict[int, float] = {}
 
-    def report(self, broker: int, usage: Usage, situation: LoanSituation) -> float:
+    def report(self, broker: int, usage: Usage, situation: DivisionSituation) -> float:
         """See Division."""
         self._traffic[broker] = usage.used
         brokers = situation.brokers
@@ -128,7 +128,7 @@ class StaticShares:
 
     __slots__ = ()
 
-    def report(self, broker: int, usage: Usage, situation: LoanSituation) -> float:
+    def report(self, broker: int, usage: Usage, situation: DivisionSituation) -> float:
         """See Division."""
         return divide_by_partitions(situation.limit, situation.count_partitions())[situation.brokers.index(broker)]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from kafkacompat.tenancy.traffic.loans import ALGORITHMS, SHARED, Division, InstanceLimits, LoanSituation
+from kafkacompat.tenancy.traffic.loans import ALGORITHMS, SHARED, Division, DivisionSituation, InstanceLimits
 from kafkacompat.tenancy.traffic.shared import Usage, find_floor
 from kafkacompat.tenancy.traffic.static import DECAYED_INTERVALS, HOLD_MS, divide_by_partitions
 
@@ -41,7 +41,7 @@ def find_limit(limits: InstanceLimits, direction: int) -> float:
     return limits.fetch if direction else limits.produce
 
 
-def find_static_share(limits: InstanceLimits, broker: int, situation: LoanSituation) -> float:
+def find_static_share(limits: InstanceLimits, broker: int, situation: DivisionSituation) -> float:
     """Return a broker's share by partitions alone: what it decays to, and the F of the article."""
     floor = situation.floor if limits.algorithm == SHARED else 0.0
     brokers = situation.brokers
@@ -118,7 +118,7 @@ class TrafficMaster:
         if division is None or algorithm != limits.algorithm:
             division = ALGORITHMS[limits.algorithm]()
             self._divisions[key] = limits.algorithm, division
-        situation = LoanSituation(
+        situation = DivisionSituation(
             find_limit(limits, entry.direction),
             brokers,
             lambda: self._find_partitions(entry.instance),
@@ -140,7 +140,7 @@ class TrafficMaster:
             return 0.0
         limit = find_limit(limits, key[1])
         floor = find_floor(limit, len(brokers))
-        situation = LoanSituation(limit, brokers, lambda: self._find_partitions(key[0]))
+        situation = DivisionSituation(limit, brokers, lambda: self._find_partitions(key[0]))
         reserved = 0.0
         for broker in silent:
             static = find_static_share(limits, broker, situation)

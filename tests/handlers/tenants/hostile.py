@@ -12,7 +12,7 @@ from kafkacompat.wire.apis.create_topics import CreatableTopicConfig
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     write_assignment,
     write_subscription,
 )
@@ -161,9 +161,9 @@ class RequestMaker:
         if self._rng.random() < 0.2:
             return bytes(self._rng.choices(range(256), k=9))
         if entity == entities.SUBSCRIPTION:
-            owned = [MemberPartitions(topic=topics[0], partitions=[0])]
+            owned = [TopicPartition(topic=topics[0], partitions=[0])]
             return write_subscription(ConsumerProtocolSubscription(topics=topics, owned_partitions=owned), 1)
         if entity == entities.ASSIGNMENT:
-            assigned = [MemberPartitions(topic=topic, partitions=[0, 1]) for topic in topics]
+            assigned = [TopicPartition(topic=topic, partitions=[0, 1]) for topic in topics]
             return write_assignment(ConsumerProtocolAssignment(assigned_partitions=assigned), 0)
         return b"bytes"

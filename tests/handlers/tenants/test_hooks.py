@@ -36,7 +36,7 @@ from kafkacompat.wire.apis.write_txn_markers import (
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     read_subscription,
     write_assignment,
@@ -283,7 +283,7 @@ def test_a_classic_group_that_is_converted_keeps_the_instances_topics(tmp_path: 
     joining.member_id = world.ask("shop", joining, 5).member_id
     joined = world.ask("shop", joining, 5)
     assert read_subscription(joined.members[0].metadata).topics == ["orders"]
-    assigned = ConsumerProtocolAssignment(assigned_partitions=[MemberPartitions(topic="orders", partitions=[0, 1])])
+    assigned = ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(topic="orders", partitions=[0, 1])])
     syncing = SyncGroupRequest(
         group_id="g",
         generation_id=joined.generation_id,

@@ -25,7 +25,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestA
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     write_assignment,
     write_subscription,
 )
@@ -99,7 +99,7 @@ class Victim:
         joining.member_id = self._ask(joining, 5).member_id
         joined = self._ask(joining, 5)
         assignment = write_assignment(
-            ConsumerProtocolAssignment(assigned_partitions=[MemberPartitions(topic="orders", partitions=[0])]), 0
+            ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(topic="orders", partitions=[0])]), 0
         )
         synced = self._ask(
             SyncGroupRequest(

@@ -70,7 +70,7 @@ class World:
         return fetch_partitions(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
 
     def read(self, offset: int = 0) -> tuple[int, list[tuple[int, int]]]:
-        """Return the bytes of a fetch that does not wait, and its aborted transactions as (producer, first offset)."""
+        """Return the size in bytes of a fetch that does not wait, and its aborted transactions as (producer, first offset)."""
         fetched = self.fetch(offset, max_wait_ms=0)
         self.node.work()
         (partition,) = fetched if isinstance(fetched, list) else outcome(fetched)

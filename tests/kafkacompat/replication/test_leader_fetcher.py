@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.fetch_state import DELAYED, FAILED
 from kafkacompat.replication.followed_partition import FollowedPartition
-from kafkacompat.replication.follower import FollowedLog
+from kafkacompat.replication.follower import FollowerReplica
 from kafkacompat.replication.leader_fetcher import BUSY_S, SHORT_ROUND_BYTES, LeaderFetcher
 from kafkacompat.replication.partition_fetch import PartitionFetch
 from kafkacompat.replication.settings import FetchSettings
@@ -44,7 +44,7 @@ class World:
         self.settings = FetchSettings(FOLLOWER, **settings)  # type: ignore[arg-type]
         self.fetcher = LeaderFetcher(LEADER, self.link, self.settings, self.clock, self.quota, lambda: BROKER_EPOCH)
 
-    def follow(self, log: FollowedLog, leader_epoch: int = 1) -> FollowedPartition:
+    def follow(self, log: FollowerReplica, leader_epoch: int = 1) -> FollowedPartition:
         fetch = PartitionFetch(
             log,
             leader_epoch,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -313,3 +315,20 @@ def test_the_throttle_time_of_a_heartbeat_is_in_its_response() -> None:
     # The world's heartbeats have version 0, which has no field for it.
     assert response.throttle_time_ms == 0
     assert not world.transport.reading
+
+
+@pytest.mark.parametrize("throttle_ms", [0, 1000])
+def test_a_lost_connection_is_gone_without_a_garbage_collector(throttle_ms: int) -> None:
+    world = World()
+    gone = weakref.ref(world.connection)
+    world.receive(1)
+    if throttle_ms:
+        world.connection.mute(throttle_ms)
+    world.lose()
+    world.transport.on_drained = None  # as the real transport does
+    gc.disable()
+    try:
+        del world.connection
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -14,7 +14,7 @@ from kafkacompat.wire import entities
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     read_subscription,
     write_assignment,
@@ -267,7 +267,7 @@ def _translate(translation: Any, data: bytes, in_steps: bool) -> bytes:
 
 @pytest.mark.parametrize("in_steps", [False, True])
 def test_topics_in_subscriptions_and_assignments_are_translated(names: Names, in_steps: bool) -> None:
-    owned = [MemberPartitions(topic="orders", partitions=[1])]
+    owned = [TopicPartition(topic="orders", partitions=[1])]
     subscription = ConsumerProtocolSubscription(topics=["orders", "Größe"], user_data=b"own", owned_partitions=owned)
     for version in range(4):
         data = write_subscription(subscription, version) + b"rest"

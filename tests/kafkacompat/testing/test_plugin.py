@@ -119,7 +119,7 @@ def test_markers_without_effect_are_rejected(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=4, errors=2, warnings=2)
     result.stdout.fnmatch_lines(
         [
-            "kafka_session is a fixture: name it as an argument of the test, and its properties in the ini file",
+            "@pytest.mark.kafka_session has no effect on the fixture, which all tests share: write the properties in the ini file",
             "@pytest.mark.kafka has no effect on kafka_session, which all tests share: use the fixture kafka",
         ]
     )

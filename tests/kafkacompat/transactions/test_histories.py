@@ -34,7 +34,7 @@ class Written:
 
     values: list[tuple[TopicPartition, object]] = field(default_factory=list)
     asked: bool | None = None
-    confirmed: bool | None = None
+    reported_commit: bool | None = None
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Life:
         if answer.error_code:
             self.forget(client)
             return
-        client.open.confirmed = client.open.asked
+        client.open.reported_commit = client.open.asked
         client.producer = answer.producer
         self.next_transaction(client)
 
@@ -234,9 +234,9 @@ def test_every_transaction_ends_in_all_partitions_as_reported(seed: int, monkeyp
     assert not [record for where in PARTITIONS for record in life.world.partitions.all[where].open]
     for written in life.transactions:
         outcomes = life.outcomes(written)
-        if written.confirmed is True:
+        if written.reported_commit is True:
             assert outcomes == {"committed"}
-        elif written.confirmed is False or not written.asked:
+        elif written.reported_commit is False or not written.asked:
             assert outcomes == {"aborted"}
         else:
             assert outcomes in ({"committed"}, {"aborted"})
@@ -250,5 +250,5 @@ def test_lives_are_full_of_transactions() -> None:
         life = Life(seed)
         life.live()
         for written in life.transactions:
-            counts[written.confirmed] += 1
+            counts[written.reported_commit] += 1
     assert min(counts.values()) > 10

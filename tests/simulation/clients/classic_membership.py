@@ -12,7 +12,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestA
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     read_topics,
     write_assignment,
@@ -141,7 +141,7 @@ class ClassicMembership:
 
     async def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
         """Divide the partitions of each topic into ranges, one for each member that subscribes to it."""
-        shares: dict[str, list[MemberPartitions]] = {member.member_id: [] for member in joined.members}
+        shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in joined.members}
         subscribers: dict[str, list[str]] = {}
         for member in sorted(joined.members, key=lambda member: member.member_id):
             for topic in read_topics(member.metadata):
@@ -158,7 +158,7 @@ class ClassicMembership:
                 count = share + (number < left)
                 taken, partitions = partitions[:count], partitions[count:]
                 if taken:
-                    shares[member_id].append(MemberPartitions(topic=topic, partitions=taken))
+                    shares[member_id].append(TopicPartition(topic=topic, partitions=taken))
         return [
             SyncGroupRequestAssignment(
                 member_id=member_id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -11,6 +10,7 @@ import click
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
 from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal, suggest_name
 from kafkacompat.cli.remote.outcomes import Outcome, write_outcomes
+from kafkacompat.config.sources import ConfigSource
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -52,20 +52,6 @@ KINDS = {
     "client-metrics": _Kind("client metrics subscription", 16),
     "groups": _Kind("group", 32),
 }
-
-
-class RemoteConfigSource(IntEnum):
-    """Where the value of a config comes from, by the numbers and names of DescribeConfigs."""
-
-    UNKNOWN = -1
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    CLIENT_METRICS_CONFIG = 7
-    GROUP_CONFIG = 8
 
 
 def describe_configs(
@@ -147,9 +133,9 @@ def select_configs(
     if shows_all:
         return sorted(configs, key=lambda entry: entry.name)
     if entity_type == "topics":
-        chosen = (entry for entry in configs if entry.config_source == RemoteConfigSource.DYNAMIC_TOPIC_CONFIG)
+        chosen = (entry for entry in configs if entry.config_source == ConfigSource.DYNAMIC_TOPIC_CONFIG)
     else:
-        chosen = (entry for entry in configs if entry.config_source != RemoteConfigSource.DEFAULT_CONFIG)
+        chosen = (entry for entry in configs if entry.config_source != ConfigSource.DEFAULT_CONFIG)
     return sorted(chosen, key=lambda entry: entry.name)
 
 
@@ -165,9 +151,9 @@ def _describe(entry: DescribeConfigsResourceResult) -> dict[str, object]:
 
 def _name_source(code: int) -> str:
     try:
-        return RemoteConfigSource(code).name
+        return ConfigSource(code).name
     except ValueError:
-        return RemoteConfigSource.UNKNOWN.name
+        return ConfigSource.UNKNOWN.name
 
 
 def _name_entity(entity_type: str, name: str) -> str:

@@ -26,7 +26,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestA
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     write_assignment,
     write_subscription,
 )
@@ -127,7 +127,7 @@ class RemoteWorld(World):
         )
         joining.member_id = self.ask(joining).member_id
         joined = self.ask(joining)
-        assigned = ConsumerProtocolAssignment(assigned_partitions=[MemberPartitions(topic=topic, partitions=[0])])
+        assigned = ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(topic=topic, partitions=[0])])
         assignment = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=write_assignment(assigned, 0))
         syncing = SyncGroupRequest(
             group_id=group, generation_id=joined.generation_id, member_id=joined.member_id, assignments=[assignment]

@@ -8,7 +8,7 @@ from kafkacompat.wire.apis.join_group import JoinGroupResponse
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    MemberPartitions,
+    TopicPartition,
     read_assignment,
     write_assignment,
     write_subscription,
@@ -19,12 +19,12 @@ from tests.kafkacompat.groups.support import take_response
 
 
 def write_topics(*topics: str, **owned: set[int]) -> bytes:
-    parts = [MemberPartitions(topic=name, partitions=sorted(some)) for name, some in owned.items()]
+    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in owned.items()]
     return write_subscription(ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts), 1)
 
 
 def write_partitions(**partitions: set[int]) -> bytes:
-    parts = [MemberPartitions(topic=name, partitions=sorted(some)) for name, some in partitions.items()]
+    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in partitions.items()]
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
 
 

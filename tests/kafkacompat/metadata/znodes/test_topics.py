@@ -10,7 +10,7 @@ from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.topics import (
     Assignment,
-    PartitionStateValue,
+    LeaderIsrAndControllerEpoch,
     TopicAssignment,
     decode_partition_state,
     decode_topic,
@@ -81,7 +81,7 @@ def test_a_partition_s_state() -> None:
     partition = PartitionImage(0, 1, 4, (1, 2), (1, 2), 3)
     value = encode_partition_state("t", partition, 7)
     assert json.loads(value) == STATE
-    assert decode_partition_state("t", 0, value) == PartitionStateValue(1, 4, (1, 2), False, 7)
+    assert decode_partition_state("t", 0, value) == LeaderIsrAndControllerEpoch(1, 4, (1, 2), False, 7)
 
 
 def test_a_partition_that_recovers_says_so_until_it_has() -> None:
