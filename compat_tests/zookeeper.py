@@ -21,7 +21,8 @@ from compat_tests.ports import free_port
 from compat_tests.processes import suspend_process
 from compat_tests.waiting import until
 from kafkacompat.zookeeper.client import ZooKeeper
-from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper, Reactor
+from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
+from kafkacompat.zookeeper.kazoo_handler import Reactor
 from kafkacompat.zookeeper.settings import ZooKeeperSettings
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 

@@ -1,8 +1,6 @@
-"""The client of a real ZooKeeper, over kazoo; the only module that imports kazoo.
+"""The client of a real ZooKeeper, over kazoo, which only this module and `kazoo_handler` import.
 
-kazoo talks to the server in a thread of its own. `_ReactorHandler` takes the place of kazoo's other threads: every result,
-watch event and change of state crosses into the reactor's thread there, in the order in which kazoo produced it. Import this
-module only when a ZooKeeper is configured, because importing kazoo takes a noticeable part of a start.
+Import this module only when a ZooKeeper is configured, because importing kazoo takes a noticeable part of a start.
 """
 
 from __future__ import annotations
@@ -11,18 +9,16 @@ import logging
 import ssl
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent, ZnodeStat
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 from twisted.internet.defer import Deferred, DeferredSemaphore, maybeDeferred
 from twisted.python.failure import Failure
 
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.timers import Clock
 from kafkacompat.zookeeper.acls import NodeAccess, access_of
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
@@ -46,6 +42,7 @@ from kafkacompat.zookeeper.client import (
     WatchKind,
     ZooKeeperError,
 )
+from kafkacompat.zookeeper.kazoo_handler import KazooResult, Reactor, ReactorHandler
 from kafkacompat.zookeeper.requests import Chroot, check_size, create_with_parents, ensure_path
 from kafkacompat.zookeeper.session import Session, SessionEvent
 from kafkacompat.zookeeper.settings import ZooKeeperSettings, ZooKeeperTlsSettings, parse_connect
@@ -67,92 +64,6 @@ _RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0}
 Value = TypeVar("Value")
 
 
-class Reactor(Clock, Protocol):
-    """The parts of a reactor that the client needs."""
-
-    def callFromThread(self, callable: Callable[..., object], *args: Any) -> None:
-        """Call a function in the reactor's thread."""
-
-
-class _Result:
-    """The result of a request of kazoo, as kazoo's methods expect it.
-
-    kazoo sets it in any thread. The callbacks run in the reactor's thread, in the order in which the results were set.
-    """
-
-    def __init__(self, reactor: Reactor) -> None:
-        self.value: Any = None
-        self.exception: Exception | None = None
-        self._reactor = reactor
-        self._is_ready = False
-        self._callbacks: list[Callable[[_Result], object]] = []
-
-    def set(self, value: Any = None) -> None:
-        """Set the value; may be called in any thread."""
-        self.value = value
-        self._reactor.callFromThread(self._call_back)
-
-    def set_exception(self, exception: Exception) -> None:
-        """Set the error; may be called in any thread."""
-        self.exception = exception
-        self._reactor.callFromThread(self._call_back)
-
-    def get(self) -> Any:
-        """Return the value or raise the error of a result that was set."""
-        if self.exception is not None:
-            raise self.exception
-        return self.value
-
-    def rawlink(self, callback: Callable[[_Result], object]) -> None:
-        """Call *callback* with this result once it is set; called in the reactor's thread."""
-        self._callbacks.append(callback)
-        if self._is_ready:
-            self._reactor.callFromThread(self._call_back)
-
-    def _call_back(self) -> None:
-        self._is_ready = True
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback(self)
-
-
-class _ReactorHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's handler for threads, without its threads for callbacks: the reactor's thread runs them.
-
-    ``last_problem`` is the reason why the last attempt to connect failed.
-    """
-
-    name = "reactor_handler"
-    running = True
-
-    def __init__(self, reactor: Reactor) -> None:
-        super().__init__()
-        self.last_problem: Exception | None = None
-        self._reactor = reactor
-
-    def start(self) -> None:
-        """Start nothing: there is no thread."""
-
-    def stop(self) -> None:
-        """Stop nothing."""
-
-    def async_result(self) -> _Result:
-        """Return the result of a request."""
-        return _Result(self._reactor)
-
-    def dispatch_callback(self, callback: Any) -> None:
-        """Call a watch in the reactor's thread."""
-        self._reactor.callFromThread(callback.func, *callback.args)
-
-    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """Connect to a server, in kazoo's thread."""
-        try:
-            return super().create_connection(*args, **kwargs)
-        except Exception as problem:
-            self.last_problem = problem
-            raise
-
-
 class KazooZooKeeper:
     """A `ZooKeeper` over the network; raises ZooKeeperError if zookeeper.connect cannot be parsed."""
 
@@ -163,7 +74,7 @@ class KazooZooKeeper:
         self._chroot = Chroot(ensemble.chroot)
         self._session = Session()
         self._window = DeferredSemaphore(REQUESTS_AT_ONCE)
-        self._handler = _ReactorHandler(reactor)
+        self._handler = ReactorHandler(reactor)
         self._kazoo = KazooClient(
             hosts=ensemble.format_servers(),
             timeout=settings.session_timeout_ms / 1000,
@@ -301,9 +212,9 @@ class KazooZooKeeper:
         acl = self._acl_of(operation.path)
         check_size([operation._replace(path=absolute)])
 
-        def create() -> _Result:
+        def create() -> KazooResult:
             return cast(
-                _Result,
+                KazooResult,
                 self._kazoo.create_async(absolute, operation.value, acl, operation.ephemeral, operation.sequence),
             )
 
@@ -352,7 +263,7 @@ class KazooZooKeeper:
 
         return maybeDeferred(begin).addCallback(self._read_results, operations)
 
-    def _commit(self, operations: Sequence[Operation]) -> _Result:
+    def _commit(self, operations: Sequence[Operation]) -> KazooResult:
         transaction = self._kazoo.transaction()
         for operation in operations:
             if isinstance(operation, Create):
@@ -364,7 +275,7 @@ class KazooZooKeeper:
                 transaction.delete(operation.path, operation.version)
             else:
                 transaction.check(operation.path, operation.version)
-        return cast(_Result, transaction.commit_async())
+        return cast(KazooResult, transaction.commit_async())
 
     def _read_results(self, results: list[Any], operations: Sequence[Operation]) -> list[Result]:
         """Return the results of a transaction; raises the error of the operation that failed.
@@ -413,13 +324,13 @@ class KazooZooKeeper:
         def send() -> Deferred[Any]:
             self._session.check_connected()
             answer: Deferred[Any] = Deferred()
-            result: _Result = call()
+            result: KazooResult = call()
             result.rawlink(lambda result: self._settle(answer, result, subject))
             return answer
 
         return self._window.run(send)
 
-    def _settle(self, answer: Deferred[Any], result: _Result, subject: str) -> None:
+    def _settle(self, answer: Deferred[Any], result: KazooResult, subject: str) -> None:
         if result.exception is None:
             answer.callback(result.value)
             return
