@@ -186,7 +186,7 @@ def _list_runs(results: Mapping[str, Result]) -> Iterator[str]:
         runs.setdefault(f"{result['date']}, {result['broker_version']}", []).append(result["title"])
     for run, titles in sorted(runs.items(), key=lambda item: -len(item[1])):
         rest = "all" if len(runs) == 1 else "all others" if titles == max(runs.values(), key=len) else ", ".join(titles)
-        yield f"- {run}: {rest} ({len(titles)} rows)"
+        yield f"- {run}: {rest} ({len(titles)} row{'s' if len(titles) > 1 else ''})"
     yield ""
 
 

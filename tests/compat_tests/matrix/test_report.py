@@ -122,8 +122,8 @@ def test_runs_are_dated() -> None:
         a=make_result("Client 1", make_broker(), make_broker()),
         b=make_result("Client 2", make_broker(), make_broker(), "2026-02-03"),
     )
-    assert "- 2026-01-02, kafkacompat 1 (abc): all others (1 rows)" in text.splitlines()
-    assert "- 2026-02-03, kafkacompat 1 (abc): Client 2 (1 rows)" in text.splitlines()
+    assert "- 2026-01-02, kafkacompat 1 (abc): all others (1 row)" in text.splitlines()
+    assert "- 2026-02-03, kafkacompat 1 (abc): Client 2 (1 row)" in text.splitlines()
 
 
 def test_a_run_of_a_few_rows_keeps_the_others(tmp_path: Path) -> None:
