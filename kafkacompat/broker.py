@@ -107,7 +107,7 @@ class Broker:
         """
         try:
             await self._start()
-        except BaseException:
+        except Exception:
             await self._release()
             raise
 
@@ -178,7 +178,7 @@ class Broker:
         await self._listen()
         try:
             await side.announce(self.listeners.bound)
-        except BaseException:
+        except Exception:
             await self._stop_listening()
             raise
 

@@ -110,7 +110,7 @@ class KazooZooKeeper:
         try:
             await self._connect()
             await self._find_chroot()
-        except BaseException:
+        except Exception:
             await self.close()
             raise
 
