@@ -16,7 +16,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import make_user_entity
 from kafkacompat.security.acls.model import Acl as AclWithPattern
 from kafkacompat.security.acls.table import group_acls
-from kafkacompat.tenancy.instance_changes import Changes, plan_alteration, plan_creation
+from kafkacompat.tenancy.instance_changes import Changes, plan_creation, plan_difference
 from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes
@@ -105,7 +105,7 @@ async def create_acls(nodes: Nodes, acls: Sequence[Acl]) -> None:
 async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, str]]) -> None:
     """Create instances with their properties; returns when their listeners are bound. Raises BrokerError.
 
-    An instance that the broker's folder has already keeps its data and gets the properties.
+    An instance that the broker's folder has already keeps its data, and has these properties alone.
     """
     for name, properties in instances.items():
         known = nodes.running[0].broker.metadata.image.configs.get((ResourceType.INSTANCE, name))
@@ -138,7 +138,7 @@ async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, st
 def _plan_reuse(known: Mapping[str, str], properties: Mapping[str, str]) -> Changes:
     if known.get("state") == DELETING:
         raise ConfigError("its folder has an instance of this name that is being deleted")
-    return plan_alteration({name: value for name, value in properties.items() if known.get(name) != value}, ())
+    return plan_difference(known, properties)
 
 
 def find_free_ports(count: int) -> list[int]:

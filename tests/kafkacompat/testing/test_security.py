@@ -120,17 +120,20 @@ def test_instances_have_addresses_and_names_of_their_own() -> None:
 
 
 def test_a_folder_keeps_its_instances(tmp_path: Path) -> None:
-    with kafkacompat.testing.broker(tmp_path, instances={"shop": {"limit_topics": 5}, "bank": {}}) as kafka:
+    limits = {"limit_topics": 5, "limit_partitions": 50}
+    with kafkacompat.testing.broker(tmp_path, instances={"shop": limits, "bank": {}}) as kafka:
         assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
     with kafkacompat.testing.broker(tmp_path, instances={"shop": {"limit_topics": 6}, "mine": {}}) as kafka:
         assert produce({"bootstrap.servers": kafka.instances["shop"]}, "orders") is None
         assert produce({"bootstrap.servers": kafka.instances["mine"]}, "orders") is None
         assert [len(kafka.records(f"{name}.orders")) for name in ("shop", "mine")] == [2, 1]
         configs = kafka.call(lambda: kafka.broker.metadata.image.configs)
-        limits = {
-            name: given.get("limit.topics") for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE
+        limits_by_name = {
+            name: (given.get("limit.topics"), given.get("limit.partitions"))
+            for (kind, name), given in configs.items()
+            if kind == ResourceType.INSTANCE
         }
-        assert limits == {"shop": "6", "bank": None, "mine": None}
+        assert limits_by_name == {"shop": ("6", None), "bank": (None, None), "mine": (None, None)}
 
 
 def test_each_instance_has_the_users_of_the_broker() -> None:
