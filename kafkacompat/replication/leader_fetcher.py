@@ -11,10 +11,8 @@ catch up take small pieces, so that the rounds stay short.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from heapq import heappop, heappush
-from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -30,6 +28,7 @@ from kafkacompat.replication.leader_queries import (
     read_epoch_answers,
     read_offset_answers,
 )
+from kafkacompat.replication.partitions_by_state import PartitionsByState
 from kafkacompat.replication.rest import Rest
 from kafkacompat.timers import next_turn, take_steps, yield_in_turns
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
@@ -88,18 +87,10 @@ class LeaderFetcher:
         self._quota = quota
         self._broker_epoch = broker_epoch
         self._session = FollowerSession(self._find_max_bytes)
-        self._partitions: dict[PartitionKey, FollowedPartition] = {}
-        self._members: dict[FetchState, dict[PartitionKey, FollowedPartition]] = {
-            TRUNCATING: {},
-            FETCHING: {},
-            OUT_OF_RANGE: {},
-        }
+        self._partitions = PartitionsByState()
         self._throttled: frozenset[PartitionKey] = frozenset()
-        self._behind: set[PartitionKey] = set()
         # At first nobody knows which partitions are in sync.
         self._short_until_s = clock.seconds() + BUSY_S
-        self._delays: list[tuple[float, int, FollowedPartition]] = []
-        self._delay_numbers = count()
         self._rest = Rest(clock)
         self._in_flight: Deferred[Response] | None = None
         self._is_failing = False
@@ -113,55 +104,35 @@ class LeaderFetcher:
 
     def add(self, followed: FollowedPartition) -> None:
         """Follow a partition; its fetch state is WAITING."""
-        self._partitions[followed.key] = followed
+        self._partitions.add(followed)
         if followed.is_busy:
             followed.when_idle().addCallback(lambda _: self._begin(followed))
         else:
             self._begin(followed)
 
     def _begin(self, followed: FollowedPartition) -> None:
-        if self._is_current(followed):
+        if self._partitions.has(followed):
             self._decide(followed, followed.fetch.begin, set())
             self._start()
 
     def remove(self, followed: FollowedPartition) -> None:
         """Follow a partition no longer; answers that are still to come change nothing."""
-        if self._is_current(followed):
-            del self._partitions[followed.key]
-            for members in self._members.values():
-                members.pop(followed.key, None)
-            self._behind.discard(followed.key)
+        if self._partitions.has(followed):
+            self._partitions.remove(followed)
             self._session.note_change(followed.key)
 
     def stop(self) -> None:
         """Send nothing more, and drop the request in flight."""
         self._is_stopped = True
         self._partitions.clear()
-        for members in self._members.values():
-            members.clear()
         if self._in_flight is not None:
             self._in_flight.cancel()
         self._rest.end()
 
-    def _is_current(self, followed: FollowedPartition) -> bool:
-        return self._partitions.get(followed.key) is followed
-
-    def _place(self, followed: FollowedPartition, *, behind: bool = True) -> None:
-        """File a partition under its new state; *behind* the others, unless it is there and got no data."""
-        key, state = followed.key, followed.fetch.state
-        self._session.note_change(key)
-        if state is FETCHING and not followed.fetch.is_in_sync:
-            self._behind.add(key)
-        else:
-            self._behind.discard(key)
-        if not behind and key in self._members.get(state, ()):
-            return
-        for members in self._members.values():
-            members.pop(key, None)
-        if state in self._members:
-            self._members[state][key] = followed
-        elif state is DELAYED:
-            heappush(self._delays, (followed.fetch.delayed_until_s, next(self._delay_numbers), followed))
+    def _place(self, followed: FollowedPartition, *, is_last: bool = True) -> None:
+        """File a partition under its new state, after the others there; a partition that got no data keeps its place."""
+        self._session.note_change(followed.key)
+        self._partitions.place(followed, is_last=is_last)
         self._rest.end()
 
     # Rounds
@@ -186,31 +157,28 @@ class LeaderFetcher:
 
     async def _take_round(self) -> None:
         await self._end_delays()
-        if self._members[TRUNCATING]:
+        if self._partitions.find(TRUNCATING):
             await self._find_divergences()
-        if self._members[OUT_OF_RANGE]:
+        if self._partitions.find(OUT_OF_RANGE):
             await self._find_ranges()
         await self._choose_throttled()
         if self._has_fetch():
             await self._fetch()
-        elif not (self._is_stopped or self._members[TRUNCATING] or self._members[OUT_OF_RANGE]):
+        elif not (self._is_stopped or self._partitions.find(TRUNCATING) or self._partitions.find(OUT_OF_RANGE)):
             await self._rest.begin(self._find_idle_s())
 
     async def _end_delays(self) -> None:
-        if not self._delays:
+        if self._partitions.next_delay_end_s is None:
             return
-        async for followed in yield_in_turns(self._clock, self._pop_delayed()):
-            if self._is_in(followed, DELAYED) and followed.fetch.delayed_until_s <= self._clock.seconds():
+        async for followed in yield_in_turns(self._clock, self._partitions.pop_delayed(self._clock.seconds())):
+            if self._partitions.is_in(followed, DELAYED) and followed.fetch.delayed_until_s <= self._clock.seconds():
                 self._decide(followed, followed.fetch.resume, set())
-
-    def _pop_delayed(self) -> Iterator[FollowedPartition]:
-        while self._delays and self._delays[0][0] <= self._clock.seconds():
-            yield heappop(self._delays)[2]
 
     def _find_idle_s(self) -> float | None:
         """Return how long nothing will have to be done; None for until something happens."""
-        pauses_s = [until_s - self._clock.seconds() for until_s, _, _ in self._delays[:1]]
-        if self._members[FETCHING]:
+        delay_end_s = self._partitions.next_delay_end_s
+        pauses_s = [] if delay_end_s is None else [delay_end_s - self._clock.seconds()]
+        if self._partitions.find(FETCHING):
             pauses_s.append(self._settings.backoff_s)  # all of them are throttled
         return min(pauses_s, default=None)
 
@@ -264,17 +232,17 @@ class LeaderFetcher:
     # Where the logs diverge
 
     async def _find_divergences(self) -> None:
-        asked = self._take_members(TRUNCATING)
+        asked = self._partitions.list_first(TRUNCATING, PARTITIONS_A_QUERY)
         request = build_epoch_request(self._settings.node_id, _fetches_of(asked))
         sending = self._send(request, OffsetForLeaderEpochResponse)
         answers = await self._ask(asked, TRUNCATING, sending, read_epoch_answers)
         await self._take_answers(asked, TRUNCATING, answers, _take_epoch)
 
     async def _find_ranges(self) -> None:
-        asked = self._take_members(OUT_OF_RANGE)
+        asked = self._partitions.list_first(OUT_OF_RANGE, PARTITIONS_A_QUERY)
         answers = await self._ask_offsets(asked, LATEST)
         await self._take_answers(asked, OUT_OF_RANGE, answers, _take_leader_end)
-        remaining = [followed for followed in asked if self._is_in(followed, OUT_OF_RANGE)]
+        remaining = [followed for followed in asked if self._partitions.is_in(followed, OUT_OF_RANGE)]
         if remaining:
             answers = await self._ask_offsets(remaining, EARLIEST)
             await self._take_answers(remaining, OUT_OF_RANGE, answers, _take_leader_start)
@@ -282,12 +250,6 @@ class LeaderFetcher:
     async def _ask_offsets(self, asked: list[FollowedPartition], timestamp: int) -> dict[PartitionKey, LeaderOffset]:
         request = build_offset_request(self._settings.node_id, _fetches_of(asked), timestamp)
         return await self._ask(asked, OUT_OF_RANGE, self._send(request, ListOffsetsResponse), read_offset_answers)
-
-    def _take_members(self, state: FetchState) -> list[FollowedPartition]:
-        return list(islice(self._members[state].values(), PARTITIONS_A_QUERY))
-
-    def _is_in(self, followed: FollowedPartition, state: FetchState) -> bool:
-        return self._is_current(followed) and followed.fetch.state is state
 
     async def _ask(
         self,
@@ -305,7 +267,7 @@ class LeaderFetcher:
         except Exception as failure:
             answers, problem = {}, str(failure)
         async for followed in yield_in_turns(self._clock, asked):
-            if followed.key not in answers and self._is_in(followed, state):
+            if followed.key not in answers and self._partitions.is_in(followed, state):
                 followed.fetch.delay(problem, self._clock.seconds())
                 self._place(followed)
         return answers
@@ -321,7 +283,7 @@ class LeaderFetcher:
         changing: set[FollowedPartition] = set()
         async for followed in yield_in_turns(self._clock, asked):
             # Another epoch may have begun meanwhile.
-            if followed.key in answers and self._is_in(followed, state):
+            if followed.key in answers and self._partitions.is_in(followed, state):
                 self._decide(followed, partial(take, followed.fetch, answers[followed.key]), changing)
         await self._wait_for_changes(changing)
 
@@ -331,7 +293,7 @@ class LeaderFetcher:
         """Leave out the partitions that have to pause: throttled ones that are not in sync (KIP-73)."""
         throttled: set[PartitionKey] = set()
         if self._quota.is_exceeded():
-            async for followed in yield_in_turns(self._clock, list(self._members[FETCHING].values())):
+            async for followed in yield_in_turns(self._clock, list(self._partitions.find(FETCHING).values())):
                 if self._quota.is_throttled(*followed.key) and not followed.fetch.is_in_sync:
                     throttled.add(followed.key)
         for key in self._throttled ^ throttled:
@@ -339,7 +301,7 @@ class LeaderFetcher:
         self._throttled = frozenset(throttled)
 
     def _has_fetch(self) -> bool:
-        fetching = self._members[FETCHING]
+        fetching = self._partitions.find(FETCHING)
         return any(key not in self._throttled for key in fetching) if self._throttled else bool(fetching)
 
     async def _fetch(self) -> None:
@@ -375,18 +337,18 @@ class LeaderFetcher:
             min_bytes=settings.min_bytes,
             max_bytes=settings.response_max_bytes,
         )
-        await take_steps(self._clock, self._session.fill(request, self._members[FETCHING], self._find_position))
+        await take_steps(self._clock, self._session.fill(request, self._partitions.find(FETCHING), self._find_position))
         return request
 
     def _find_position(self, key: PartitionKey) -> FetchPosition | None:
-        followed = self._members[FETCHING].get(key)
+        followed = self._partitions.find(FETCHING).get(key)
         return followed.find_position() if followed is not None and key not in self._throttled else None
 
     def _find_max_bytes(self, key: PartitionKey) -> int:
         most_bytes = self._settings.partition_max_bytes
-        if key not in self._behind or self._clock.seconds() >= self._short_until_s:
+        if key not in self._partitions.lagging or self._clock.seconds() >= self._short_until_s:
             return most_bytes
-        return min(most_bytes, max(LEAST_PIECE_BYTES, SHORT_ROUND_BYTES // len(self._behind)))
+        return min(most_bytes, max(LEAST_PIECE_BYTES, SHORT_ROUND_BYTES // len(self._partitions.lagging)))
 
     async def _take_fetched(self, response: FetchResponse, changing: set[FollowedPartition], was_full: bool) -> bool:
         """Change the logs; return False if the leader answered for other partitions than those of the session."""
@@ -405,7 +367,7 @@ class LeaderFetcher:
         position = self._session.find_sent(key)
         if position is None:
             return False
-        followed = self._members[FETCHING].get(key)
+        followed = self._partitions.find(FETCHING).get(key)
         if followed is not None and followed.find_position() == position:
             self._take_partition(followed, data, changing)
         else:
@@ -459,7 +421,7 @@ class LeaderFetcher:
             except Exception as problem:
                 followed.fetch.fail_change(problem, self._clock.seconds())
                 break
-        self._place(followed, behind=got_data)
+        self._place(followed, is_last=got_data)
 
     def _await_change(
         self, followed: FollowedPartition, outcome: Deferred[object], changing: set[FollowedPartition]
@@ -480,7 +442,7 @@ class LeaderFetcher:
         changing.discard(followed)
         followed.end_change()
         self._rest.end()
-        if not self._is_current(followed):
+        if not self._partitions.has(followed):
             return
         if problem is None:
             self._decide(followed, followed.fetch.finish_change, changing)

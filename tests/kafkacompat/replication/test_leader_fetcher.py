@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.fetch_state import DELAYED, FAILED
 from kafkacompat.replication.followed_partition import FollowedPartition
-from kafkacompat.replication.follower import FollowerReplica
+from kafkacompat.replication.follower import FollowerReplica, PartitionKey
 from kafkacompat.replication.leader_fetcher import BUSY_S, SHORT_ROUND_BYTES, LeaderFetcher
 from kafkacompat.replication.partition_fetch import PartitionFetch
 from kafkacompat.replication.settings import FetchSettings
@@ -43,6 +43,7 @@ class World:
         self.quota = ReplicationQuota(FOLLOWER, RateWindow(self.clock, 11, 1000))
         self.settings = FetchSettings(FOLLOWER, **settings)  # type: ignore[arg-type]
         self.fetcher = LeaderFetcher(LEADER, self.link, self.settings, self.clock, self.quota, lambda: BROKER_EPOCH)
+        self.followed: dict[PartitionKey, FollowedPartition] = {}
 
     def follow(self, log: FollowerReplica, leader_epoch: int = 1) -> FollowedPartition:
         fetch = PartitionFetch(
@@ -53,6 +54,7 @@ class World:
         )
         followed = FollowedPartition(fetch)
         self.fetcher.add(followed)
+        self.followed[followed.key] = followed
         return followed
 
     def pair(self, topic: str = "t", index: int = 0) -> tuple[ReplicaLog, ReplicaLog]:
@@ -195,7 +197,7 @@ def test_a_fenced_partition_waits_for_its_next_epoch(error: ErrorCode) -> None:
     theirs, ours = world.pair()
     world.leader.errors["t", 0] = error
     world.run(1)
-    followed = world.fetcher._partitions["t", 0]
+    followed = world.followed["t", 0]
     assert followed.fetch.state is FAILED
     sent = len(world.leader.requests)
     world.run(5)
@@ -240,7 +242,7 @@ def test_a_partition_whose_log_cannot_be_read_leaves_the_others_alone(caplog: py
     ours.produce(0, "x")
     other.produce(1, "b")
     world.run(1)
-    assert world.fetcher._partitions["t", 0].fetch.state is FAILED
+    assert world.followed["t", 0].fetch.state is FAILED
     assert copy.batches == other.batches
     assert "cannot be followed" in caplog.text
 
@@ -393,7 +395,7 @@ def test_a_stopped_partition_takes_no_answer() -> None:
     theirs.produce(1, "a")
     world.clock.advance(0)
     assert world.link.in_flight == 1
-    world.fetcher.remove(world.fetcher._partitions["t", 0])
+    world.fetcher.remove(world.followed["t", 0])
     world.run(1)
     assert ours.batches == []
     assert world.fetcher.request_count == 1
@@ -416,7 +418,7 @@ def refollow_while_an_answer_is_on_its_way(world: World, theirs: ReplicaLog, our
     while len(world.leader.requests) == served:
         world.clock.advance(0.0005)
     world.leader.lead(theirs, 2)
-    world.fetcher.remove(world.fetcher._partitions["t", 0])
+    world.fetcher.remove(world.followed["t", 0])
     world.follow(ours, 2)
 
 
