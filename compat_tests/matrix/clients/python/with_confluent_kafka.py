@@ -21,7 +21,7 @@ from compat_tests.matrix.clients.python.common import (
 )
 
 BEGINNING = -2
-FIRST_WITH_ISOLATION = 0x01000000
+FIRST_WITH_ISOLATION = 0x01020000
 
 
 class Client:
