@@ -14,12 +14,12 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkacompat.wire.errors import describe_code
 from kafkacompat.wire.releases import RELEASES
 
 if TYPE_CHECKING:
     from kafkacompat.testing.node import Node
-    from kafkacompat.wire.errors import describe_code
-from kafkacompat.testing.nodes import Nodes
+    from kafkacompat.testing.nodes import Nodes
 
 PROTOCOLS = "listener.security.protocol.map"
 

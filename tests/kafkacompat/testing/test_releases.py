@@ -6,7 +6,7 @@ import pytest
 
 import kafkacompat.testing
 from kafkacompat.config import BrokerConfig
-from kafkacompat.testing import BrokerError
+from kafkacompat.testing import BrokerError, releases
 from kafkacompat.testing.releases import add_release_listeners, find_release_name
 
 LOGIN_MODULE = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
@@ -50,6 +50,15 @@ def test_properties_that_are_not_valid_are_one_sentence() -> None:
         kafkacompat.testing.broker(releases=["2.8"], listeners="nonsense")
     with pytest.raises(BrokerError, match=r"releases='2.8' is one name: give a list of names, \['2.8'\]"):
         kafkacompat.testing.broker(releases="2.8")
+
+
+def test_a_refused_listener_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "add_release_listeners", lambda *_: {"log.dirs": "/elsewhere"})
+    with (
+        kafkacompat.testing.broker() as kafka,
+        pytest.raises(BrokerError, match=r"the listener cannot be added: INVALID_\w+ \(.*log\.dirs"),
+    ):
+        kafka.release("2.8")
 
 
 def test_a_running_broker_adds_the_listener_of_a_release() -> None:
