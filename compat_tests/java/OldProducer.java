@@ -32,8 +32,8 @@ public final class OldProducer {
         for (int number = 0; number < count; number++) {
             sent.add(producer.send(new ProducerRecord<>(topic, 0, "key " + number, "value " + number)));
         }
-        for (Future<RecordMetadata> each : sent) {
-            System.out.println(each.get().offset());
+        for (Future<RecordMetadata> future : sent) {
+            System.out.println(future.get().offset());
         }
         producer.close();
     }

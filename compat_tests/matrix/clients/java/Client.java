@@ -74,8 +74,8 @@ public final class Client {
             for (int number = first; number < last; number++) {
                 sent.add(producer.send(Era.record(topic, number, timestamp + number)));
             }
-            for (Future<?> one : sent) {
-                one.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
+            for (Future<?> future : sent) {
+                future.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
             }
             Era.end(producer, mode);
         } finally {

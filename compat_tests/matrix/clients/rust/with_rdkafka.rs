@@ -130,15 +130,15 @@ impl Client for Rdkafka {
     fn join(&mut self, topic: &str, group: &str, leave: &Receiver<String>) -> Outcome {
         let consumer = self.consumer(group, false)?;
         consumer.subscribe(&[topic])?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while leave.try_recv().is_err() {
             tell_next(&consumer)?;
             let held = consumer.assignment()?;
-            let mut partitions: Vec<i32> = held.elements().iter().map(|each| each.partition()).collect();
+            let mut partitions: Vec<i32> = held.elements().iter().map(|element| element.partition()).collect();
             partitions.sort_unstable();
-            if partitions != told {
+            if partitions != reported {
                 tell(json!({"assigned": partitions}));
-                told = partitions;
+                reported = partitions;
             }
         }
         match consumer.commit_consumer_state(CommitMode::Sync) {
@@ -152,9 +152,9 @@ fn tell_next(consumer: &BaseConsumer) -> Result<i64, KafkaError> {
     let Some(polled) = consumer.poll(TURN) else {
         return Ok(0);
     };
-    let one = polled?;
-    let held = one.headers().and_then(|headers| headers.iter().find(|each| each.key == "n")?.value);
-    tell_record(one.partition(), one.offset(), one.key(), one.payload(), one.timestamp().to_millis(), held);
+    let message = polled?;
+    let held = message.headers().and_then(|headers| headers.iter().find(|header| header.key == "n")?.value);
+    tell_record(message.partition(), message.offset(), message.key(), message.payload(), message.timestamp().to_millis(), held);
     Ok(1)
 }
 

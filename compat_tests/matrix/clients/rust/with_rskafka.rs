@@ -77,12 +77,12 @@ impl Rskafka {
         while seen < count {
             for (number, (partition, next)) in readers.iter_mut().enumerate() {
                 let (records, _) = partition.fetch_records(*next, 1..1_000_000, FETCH_WAIT_MS).await?;
-                for one in &records {
-                    let held = one.record.headers.get("n").map(Vec::as_slice);
-                    let (key, value) = (one.record.key.as_deref(), one.record.value.as_deref());
-                    let timestamp = Some(one.record.timestamp.timestamp_millis());
-                    tell_record(number as i32, one.offset, key, value, timestamp, held);
-                    *next = one.offset + 1;
+                for fetched in &records {
+                    let held = fetched.record.headers.get("n").map(Vec::as_slice);
+                    let (key, value) = (fetched.record.key.as_deref(), fetched.record.value.as_deref());
+                    let timestamp = Some(fetched.record.timestamp.timestamp_millis());
+                    tell_record(number as i32, fetched.offset, key, value, timestamp, held);
+                    *next = fetched.offset + 1;
                     seen += 1;
                 }
             }

@@ -109,11 +109,11 @@ func (c *franzClient) consume(committed bool, topic string, partitions, count in
 	defer cancel()
 	for seen := 0; seen < count; {
 		fetches := consumer.PollFetches(ctx)
-		for _, each := range fetches.Errors() {
+		for _, failure := range fetches.Errors() {
 			// A truncated log is reported, and read on from where it was truncated.
 			var lost *kgo.ErrDataLoss
-			if !errors.As(each.Err, &lost) {
-				return fmt.Errorf("after %d of %d records: %w", seen, count, each.Err)
+			if !errors.As(failure.Err, &lost) {
+				return fmt.Errorf("after %d of %d records: %w", seen, count, failure.Err)
 			}
 		}
 		fetches.EachRecord(tellFetched)
@@ -124,9 +124,9 @@ func (c *franzClient) consume(committed bool, topic string, partitions, count in
 
 func tellFetched(record *kgo.Record) {
 	var held []byte
-	for _, each := range record.Headers {
-		if each.Key == "n" {
-			held = each.Value
+	for _, header := range record.Headers {
+		if header.Key == "n" {
+			held = header.Value
 		}
 	}
 	tellRecord(record.Partition, record.Offset, record.Key, record.Value, record.Timestamp, held)

@@ -44,9 +44,9 @@ func (c *kafkaGoClient) produce(mode, topic, codec string, first, count int, tim
 	err := writer.WriteMessages(ctx, messages...)
 	var failed kafka.WriteErrors
 	if errors.As(err, &failed) {
-		for _, each := range failed {
-			if each != nil {
-				return each
+		for _, failure := range failed {
+			if failure != nil {
+				return failure
 			}
 		}
 	}
@@ -91,9 +91,9 @@ func read(ctx context.Context, reader *kafka.Reader, messages chan<- kafka.Messa
 
 func tellMessage(message kafka.Message) {
 	var held []byte
-	for _, each := range message.Headers {
-		if each.Key == "n" {
-			held = each.Value
+	for _, header := range message.Headers {
+		if header.Key == "n" {
+			held = header.Value
 		}
 	}
 	tellRecord(int32(message.Partition), message.Offset, message.Key, message.Value, message.Time, held)
@@ -130,9 +130,9 @@ func (c *kafkaGoClient) join(topic, group string, leave <-chan string) error {
 
 func (c *kafkaGoClient) serveGeneration(generation *kafka.Generation, topic string) {
 	var partitions []int
-	for _, each := range generation.Assignments[topic] {
-		partitions = append(partitions, each.ID)
-		partition, offset := each.ID, each.Offset
+	for _, assignment := range generation.Assignments[topic] {
+		partitions = append(partitions, assignment.ID)
+		partition, offset := assignment.ID, assignment.Offset
 		generation.Start(func(ctx context.Context) { c.readPartition(ctx, generation, topic, partition, offset) })
 	}
 	tellAssigned(partitions)

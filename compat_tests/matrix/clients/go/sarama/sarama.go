@@ -152,9 +152,9 @@ func (c *saramaClient) consume(committed bool, topic string, partitions, count i
 
 func tellMessage(message *sarama.ConsumerMessage) {
 	var held []byte
-	for _, each := range message.Headers {
-		if string(each.Key) == "n" {
-			held = each.Value
+	for _, header := range message.Headers {
+		if string(header.Key) == "n" {
+			held = header.Value
 		}
 	}
 	tellRecord(message.Partition, message.Offset, message.Key, message.Value, message.Timestamp, held)

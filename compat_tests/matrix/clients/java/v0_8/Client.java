@@ -88,8 +88,8 @@ public final class Client {
             for (int number = first; number < first + count; number++) {
                 sent.add(producer.send(new ProducerRecord<>(topic, Texts.key(number), Texts.value(number))));
             }
-            for (Future<?> one : sent) {
-                one.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
+            for (Future<?> future : sent) {
+                future.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
             }
         }
     }
@@ -186,12 +186,12 @@ public final class Client {
         int seen = 0;
         for (int partition : partitions) {
             refuse("Fetch", answer.errorCode(topic, partition));
-            for (MessageAndOffset one : answer.messageSet(topic, partition)) {
+            for (MessageAndOffset message : answer.messageSet(topic, partition)) {
                 // A compressed message set begins before the offset that was asked for.
-                if (one.offset() >= next[partition]) {
-                    Tell.record(partition, one.offset(), text(one.message().key()), text(one.message().payload()),
+                if (message.offset() >= next[partition]) {
+                    Tell.record(partition, message.offset(), text(message.message().key()), text(message.message().payload()),
                             null, null);
-                    next[partition] = one.offset() + 1;
+                    next[partition] = message.offset() + 1;
                     seen++;
                 }
             }
@@ -230,11 +230,11 @@ public final class Client {
         Map<TopicAndPartition, OffsetMetadataAndError> answers =
                 consumer.fetchOffsets(new OffsetFetchRequest(group, asked, (short) version, 1, ID)).offsets();
         long[] offsets = new long[partitions];
-        for (TopicAndPartition each : asked) {
-            OffsetMetadataAndError answer = answers.get(each);
+        for (TopicAndPartition partition : asked) {
+            OffsetMetadataAndError answer = answers.get(partition);
             // A broker without offsets in ZooKeeper says UNKNOWN_TOPIC_OR_PARTITION (3) where nothing was committed.
             refuse("OffsetFetch v" + version, answer.error() == 3 && version == 0 ? 0 : answer.error());
-            offsets[each.partition()] = Math.max(answer.offset(), 0);
+            offsets[partition.partition()] = Math.max(answer.offset(), 0);
         }
         return offsets;
     }
