@@ -16,6 +16,8 @@ class Muting:
     *on_begin* is called when the connection becomes muted, *on_end* when its throttle time is over.
     """
 
+    __slots__ = ("_clock", "_end", "_flow", "_on_begin", "_on_end", "is_active")
+
     def __init__(self, clock: Clock, on_begin: Callable[[], None], on_end: Callable[[], None]) -> None:
         self.is_active = False
         self._clock = clock
